@@ -1,0 +1,91 @@
+"""One server run as the later steps see it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from analyzer.events import Event
+from analyzer.run.facts import Facts, Where
+
+OUTCOMES = (
+    "serving", "degraded", "crashed at startup", "crashed at runtime", "stopped", "starting", "unknown",
+)  # fmt: skip
+
+STAGES = ("arguments", "init", "weights", "pool", "graphs", "ready", "serving", "shutdown")
+"""Stages of a run in order. ``ready``: the server says that it serves; ``serving``: a request was answered."""
+
+
+@dataclass(slots=True)
+class Frame:
+    """One frame of a Python traceback."""
+
+    file: str
+    line: int
+    function: str
+
+
+@dataclass(slots=True)
+class Failure:
+    """One exception, assert, kill or watchdog that a log shows.
+
+    ``where`` are the lines that show it: the exception's own last line first, then its traceback's first line.
+    ``wrapper`` marks what only reports another failure (EngineDeadError, "See root cause above", sigquit).
+    ``consequence`` marks what follows from an earlier failure or an orderly stop. ``cut``: the traceback has no end.
+    """
+
+    exception: str
+    message: str
+    where: tuple[Where, ...]
+    first_line: int = 0
+    frames: tuple[Frame, ...] = ()
+    process: str = ""
+    rank: str = ""
+    ranks: tuple[str, ...] = ()
+    stage: str = ""
+    kind: str = "exception"
+    """exception, killed, watchdog, signal, exit, hang"""
+    wrapper: bool = False
+    consequence: bool = False
+    cut: bool = False
+    request_level: bool = False
+    """Only one request failed; the server went on."""
+    text: str = ""
+    """The whole traceback as text (bounded)."""
+
+
+@dataclass(slots=True)
+class Run:
+    """One server run: its facts, what happened, and how it ended."""
+
+    id: int
+    source: str
+    first_line: int = 0
+    last_line: int = 0
+    engine: str | None = None
+    version: str | None = None
+    version_range: tuple[str, str] | None = None
+    """Like ``(">=0.5.14", "<=0.5.17")``; either may be ``""``."""
+    version_basis: str | None = None
+    facts: Facts = field(default_factory=Facts)
+    events: list[Event] = field(default_factory=list)
+    """Recognised events but for the dense runtime ones, in order; bounded."""
+    stages: dict[str, Where] = field(default_factory=dict)
+    """Stage -> where it was first reached."""
+    failures: list[Failure] = field(default_factory=list)
+    """In order of time; the first that is neither wrapper nor consequence is the cause."""
+    outcome: str = "unknown"
+    outcome_basis: tuple[Where, ...] = ()
+    series: dict[str, Any] = field(default_factory=dict)
+    """Summaries of runtime lines, JSON-ready."""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def failure(self) -> Failure | None:
+        """The first cause, or None."""
+        return next((f for f in self.failures if not (f.wrapper or f.consequence or f.request_level)), None)
+
+    @property
+    def stage(self) -> str:
+        """The furthest stage reached, ``""`` for none."""
+        return next((s for s in reversed(STAGES) if s in self.stages), "")

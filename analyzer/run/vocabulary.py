@@ -1,0 +1,140 @@
+"""The vocabulary of facts: one engine-neutral name for one thing, with its unit and how ranks reduce to one value.
+
+Rules, sizing and reports use these names only. A name that is not listed is an error when a rule is loaded, except
+under the open prefixes (``args.``), whose values are whatever the engine printed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Spec:
+    """Unit, meaning and reduction (``min``, ``max``, ``last``, ``first``, ``sum``) of one fact."""
+
+    unit: str
+    meaning: str
+    reduce: str = "last"
+
+    def reduced(self, values: list[Any]) -> Any:
+        """The run's value from its ranks' values."""
+        numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
+        if self.reduce in ("min", "max", "sum") and len(numbers) == len(values):
+            return {"min": min, "max": max, "sum": sum}[self.reduce](numbers)
+        return values[0] if self.reduce == "first" else values[-1]
+
+
+OPEN_PREFIXES: dict[str, Spec] = {"args.": Spec("any", "a launch argument, as resolved and printed by the engine")}
+
+VOCABULARY: dict[str, Spec] = {
+    # identity
+    "engine.name": Spec("name", "sglang or vllm"),
+    "engine.version": Spec("version", "the version printed"),
+    "model.path": Spec("name", "the model path or name served"),
+    "model.arch": Spec("name", "the architecture class of the target", "first"),
+    "draft.arch": Spec("name", "the architecture class of the draft"),
+    "gpu.name": Spec("name", "the device's name"),
+    "outcome": Spec("name", "outcome of the run, in contract.md's words"),
+    "stage": Spec("name", "the last stage reached: arguments, init, weights, pool, graphs, ready, serving, shutdown"),
+    # model geometry (from the model folder, or derived)
+    "model.layers": Spec("layers", "hidden layers of the target"),
+    "model.attention_layers": Spec("layers", "layers of the target that store KV"),
+    "model.kv_heads": Spec("count", "KV heads of the whole model"),
+    "model.context": Spec("tokens", "the context length that the model's config declares"),
+    "model.cell": Spec("bytes_per_token", "KV bytes per token and rank by the model config, target only"),
+    "draft.layers": Spec("layers", "layers of the draft that store KV"),
+    "draft.layers_counted": Spec("layers", "draft layers that the sizing counted"),
+    # device memory
+    "gpu.total": Spec("bytes", "device memory in all", "min"),
+    "gpu.free_before_load": Spec("bytes", "device memory free before weights are loaded", "min"),
+    "gpu.free_after_load": Spec("bytes", "device memory free after the last model was loaded, before the pool", "min"),
+    "gpu.foreign": Spec("bytes", "device memory that others held before the server started", "max"),
+    # weights
+    "weights.loaded": Spec("bytes", "device memory taken by loading the target, per rank", "max"),
+    "weights.on_disk": Spec("bytes", "bytes of the target's tensors in the files, per rank"),
+    "draft.weights.loaded": Spec("bytes", "device memory taken by loading the draft, per rank", "max"),
+    "draft.weights.on_disk": Spec("bytes", "bytes of the draft's own tensors in the files, per rank"),
+    "draft.duplicate_vocab": Spec("bytes", "the draft's own embedding and head, charged to the pool, then freed"),
+    # budget
+    "sizing.fraction": Spec("fraction", "mem_fraction_static or gpu_memory_utilization"),
+    "sizing.fraction_default": Spec("bool", "the fraction was the engine's default, not given"),
+    "sizing.budget": Spec("bytes", "what the sizing had for state and KV (SGLang rest; vLLM available)", "min"),
+    "sizing.reserve": Spec("bytes", "memory kept free on purpose", "min"),
+    "sizing.cell": Spec("bytes_per_token", "bytes per token that the sizing charged"),
+    "sizing.unspent": Spec("bytes", "memory left after the pools beyond what was kept on purpose", "min"),
+    "sizing.requested": Spec("bytes", "vLLM: device total x utilization", "min"),
+    "activation.bytes": Spec("bytes", "activation peak measured while profiling", "max"),
+    "non_torch.bytes": Spec("bytes", "memory outside the allocator (communication, context)", "max"),
+    # recurrent state
+    "state.bytes": Spec("bytes", "recurrent (mamba, GDN) state in all", "max"),
+    "state.slots": Spec("slots", "state slots", "min"),
+    "state.slot_bytes": Spec("bytes_per_slot", "bytes of one state slot"),
+    "state.slots_per_request": Spec("slots", "state slots that one request takes"),
+    "state.intermediate_bytes": Spec("bytes", "states kept for speculative verification", "max"),
+    "state.dtype": Spec("name", "element type of the recurrent state"),
+    # pool
+    "pool.tokens": Spec("tokens", "KV pool in tokens", "min"),
+    "pool.bytes": Spec("bytes", "KV pool of the target in bytes, per rank", "max"),
+    "pool.bytes_per_token": Spec("bytes_per_token", "stored bytes per token, target"),
+    "pool.blocks": Spec("blocks", "KV blocks", "min"),
+    "pool.block_tokens": Spec("tokens_per_block", "tokens in one block or page"),
+    "pool.block_bytes": Spec("bytes_per_block", "bytes of one block over all layers, per rank"),
+    "pool.available_bytes": Spec("bytes", "vLLM 'Available KV cache memory'", "min"),
+    "pool.needed_bytes": Spec("bytes", "what one request of the context length needs, as printed"),
+    "pool.user_cap": Spec("tokens", "a token limit given by the user"),
+    "pool.dtype": Spec("name", "element type of the KV cache as allocated"),
+    "pool.swa_tokens": Spec("tokens", "sliding-window pool in tokens", "min"),
+    "pool.profiled_tokens": Spec("tokens", "the capacity the engine would have had without a cap"),
+    "draft.pool.bytes": Spec("bytes", "KV pool of the draft in bytes, per rank", "max"),
+    # after the pool
+    "free.after_pool": Spec("bytes", "device memory free after the last pool", "min"),
+    "free.after_graphs": Spec("bytes", "device memory free at the end of the start-up", "min"),
+    "free.before_graphs": Spec("bytes", "device memory free when the first graph capture begins", "min"),
+    "graphs.bytes": Spec("bytes", "memory taken by CUDA graphs", "max"),
+    "graphs.estimated": Spec("bytes", "vLLM's estimate of graph memory", "max"),
+    "graphs.applied": Spec("bytes", "graph memory subtracted from the pool's budget", "max"),
+    # limits
+    "limit.running": Spec("requests", "requests that can run at once", "min"),
+    "limit.running_requested": Spec("requests", "max_running_requests or max_num_seqs as asked"),
+    "limit.context": Spec("tokens", "the context length that is served"),
+    "limit.context_estimated": Spec("tokens", "the longest context that fits, as the engine estimates"),
+    "limit.concurrency": Spec("ratio", "requests of the context length that fit at once, as printed"),
+    "limit.input": Spec("tokens", "the longest prompt that is accepted"),
+    "limit.bound_by": Spec("name", "what bounds the running requests: state-slots, tokens, request, default, seqs"),
+    # speculation
+    "spec.enabled": Spec("bool", "speculative decoding is configured"),
+    "spec.method": Spec("name", "the speculative method, as resolved"),
+    "spec.draft_tokens": Spec("count", "draft tokens per step"),
+    "spec.layers": Spec("layers", "MTP layers that the checkpoint brings"),
+    "spec.acceptance": Spec("fraction", "accepted over drafted tokens"),
+    "spec.accept_length": Spec("ratio", "mean tokens emitted per verify step, bonus token included"),
+    "spec.drafted": Spec("tokens", "draft tokens in all"),
+    "spec.accepted": Spec("tokens", "accepted draft tokens in all"),
+    # failure (see analyzer/run: what the outcome rests on)
+    "failure.exception": Spec("name", "class of the first cause"),
+    "failure.message": Spec("name", "message of the first cause"),
+    "failure.frames": Spec("name", "files and functions of its traceback, innermost last"),
+    "failure.origin": Spec("name", "the process that raised it"),
+    "failure.stage": Spec("name", "the stage in which it was raised"),
+    "failure.exit_code": Spec("count", "the exit code of the process or container"),
+    "container.exit_code": Spec("count", "State.ExitCode"),
+    "container.oom_killed": Spec("bool", "State.OOMKilled"),
+    # runtime, summarised from the series
+    "load.max_running": Spec("requests", "most requests seen running", "max"),
+    "load.max_queue": Spec("requests", "most requests seen waiting", "max"),
+    "load.max_usage": Spec("fraction", "highest usage of the KV pool seen", "max"),
+    "load.retractions": Spec("count", "requests retracted or preempted", "sum"),
+    "load.prefix_hit": Spec("fraction", "prefix cache hit rate, last"),
+}
+
+
+def spec_of(name: str) -> Spec:
+    """The spec of fact ``name``; ``KeyError`` if the vocabulary does not have it."""
+    if (spec := VOCABULARY.get(name)) is not None:
+        return spec
+    for prefix, spec in OPEN_PREFIXES.items():
+        if name.startswith(prefix):
+            return spec
+    raise KeyError(f"{name!r} is not in the fact vocabulary (analyzer/run/vocabulary.py)")

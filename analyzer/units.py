@@ -1,0 +1,52 @@
+"""Units of the values in events, facts and reports, and how they are shown.
+
+Inside, sizes are bytes, times seconds and fractions 0..1. SGLang prints GiB and calls it GB, vLLM prints GiB or GB by
+version; the grammars say which, once, so that nothing after them has to know.
+"""
+
+from __future__ import annotations
+
+from typing import Literal, TypeAlias
+
+KIB = 1 << 10
+MIB = 1 << 20
+GIB = 1 << 30
+
+Unit: TypeAlias = Literal[
+    "bytes", "tokens", "blocks", "slots", "requests", "layers", "count", "seconds", "fraction", "percent", "rate",
+    "bytes_per_token", "tokens_per_block", "bytes_per_slot", "bytes_per_block", "ratio", "name", "bool", "version",
+    "time", "list", "dict", "any",
+]  # fmt: skip
+
+
+def show(value: object, unit: str) -> str:
+    """``value`` as a reader sees it: ``show(15032385536, "bytes") == "14.00 GiB"``."""
+    if value is None:
+        return "none"
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if unit == "bytes":
+        return show_bytes(value)
+    if unit in ("bytes_per_token", "bytes_per_slot", "bytes_per_block"):
+        return f"{value:,.0f} bytes" if abs(value) < MIB else show_bytes(value)
+    if unit in ("fraction", "ratio"):
+        return f"{value:.4g}"
+    if unit == "percent":
+        return f"{value:.1f} %"
+    if unit == "seconds":
+        return f"{value:.1f} s" if abs(value) < 120 else f"{value / 60:.1f} min"
+    if isinstance(value, float) and not value.is_integer():
+        return f"{value:,.2f}"
+    return f"{value:,.0f}"
+
+
+def show_bytes(value: float) -> str:
+    """A size: bytes below 1 KiB, then KiB, MiB with one decimal, GiB with two."""
+    size = abs(value)
+    if size < KIB:
+        return f"{value:,.0f} B"
+    if size < MIB:
+        return f"{value / KIB:,.1f} KiB"
+    if size < GIB / 10:
+        return f"{value / MIB:,.1f} MiB"
+    return f"{value / GIB:,.2f} GiB"
