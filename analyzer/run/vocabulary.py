@@ -127,6 +127,23 @@ VOCABULARY: dict[str, Spec] = {
     "load.max_usage": Spec("fraction", "highest usage of the KV pool seen", "max"),
     "load.retractions": Spec("count", "requests retracted or preempted", "sum"),
     "load.prefix_hit": Spec("fraction", "prefix cache hit rate, last"),
+    "load.max_state_usage": Spec("fraction", "highest usage of the state slots seen", "max"),
+    "load.max_swa_usage": Spec("fraction", "highest usage of the sliding-window pool seen", "max"),
+    "load.retraction_events": Spec("count", "how often the scheduler retracted or preempted", "sum"),
+    "load.samples": Spec("count", "runtime lines read", "sum"),
+    "load.waiting_samples": Spec("count", "runtime lines with requests waiting", "sum"),
+    "load.waiting_pool_low": Spec("count", "of these, lines with the pool less than half used", "sum"),
+    "load.running_when_waiting": Spec("requests", "most requests that ran while others waited on a half-empty pool"),
+    "load.full_samples": Spec("count", "runtime lines with a KV pool at 95 % or more", "sum"),
+    "load.decode_samples": Spec("count", "decode lines of the commonest batch size"),
+    "load.decode_rate_best": Spec("rate", "best decode rate of one request, tokens a second, at the commonest batch size"),
+    "load.decode_rate_mean": Spec("rate", "mean decode rate of one request at the commonest batch size"),
+    "load.decode_rate_last": Spec("rate", "last decode rate of one request at the commonest batch size"),
+    "spec.accept_length_mean": Spec("ratio", "mean of the printed accept lengths"),
+    "spec.accept_samples": Spec("count", "runtime lines that print an accept length"),
+    "spec.accept_length_short": Spec("ratio", "mean accept length at the shortest contexts seen"),
+    "spec.accept_length_long": Spec("ratio", "mean accept length at the longest contexts seen"),
+    "spec.accept_long_context": Spec("tokens", "tokens per request from which spec.accept_length_long was taken"),
 }
 
 
