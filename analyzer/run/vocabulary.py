@@ -136,7 +136,7 @@ VOCABULARY: dict[str, Spec] = {
     "load.running_when_waiting": Spec("requests", "most requests that ran while others waited on a half-empty pool"),
     "load.full_samples": Spec("count", "runtime lines with a KV pool at 95 % or more", "sum"),
     "load.decode_samples": Spec("count", "decode lines of the commonest batch size"),
-    "load.decode_rate_best": Spec("rate", "best decode rate of one request, tokens a second, at the commonest batch size"),
+    "load.decode_rate_best": Spec("rate", "best decode rate of one request at the commonest batch size"),
     "load.decode_rate_mean": Spec("rate", "mean decode rate of one request at the commonest batch size"),
     "load.decode_rate_last": Spec("rate", "last decode rate of one request at the commonest batch size"),
     "spec.accept_length_mean": Spec("ratio", "mean of the printed accept lengths"),
