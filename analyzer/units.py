@@ -6,6 +6,7 @@ version; the grammars say which, once, so that nothing after them has to know.
 
 from __future__ import annotations
 
+import re
 from typing import Literal, TypeAlias
 
 KIB = 1 << 10
@@ -50,3 +51,21 @@ def show_bytes(value: float) -> str:
     if size < GIB / 10:
         return f"{value / MIB:,.1f} MiB"
     return f"{value / GIB:,.2f} GiB"
+
+
+_SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
+
+
+def parse_bytes(text: str) -> float:
+    """Bytes from ``80GiB``, ``0.85 GB``, ``512MiB`` or a plain number. ``GB`` is 10^9, ``GiB`` and ``G`` 2^30.
+
+    Raises ``ValueError`` with a sentence for anything else.
+    """
+    match = _SIZE.fullmatch(text.strip())
+    if match is None:
+        raise ValueError("not a size: write it like 80GiB, 0.85GB or 512MiB")
+    number, prefix, binary = match.groups()
+    if not prefix:
+        return float(number)
+    base = 1024 if binary or not text.strip().lower().endswith("b") else 1000
+    return float(number) * float(base ** ("kmgt".index(prefix.lower()) + 1))

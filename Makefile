@@ -1,0 +1,51 @@
+# Everything a person or CI needs: `make demo`, `make test`. Needs python3 (3.11 or later), make and a package registry.
+
+PYTHON ?= python3
+VENV   ?= .venv
+BIN     = $(VENV)/bin
+LOG    ?= samples/sglang/wrapper_nextn.log
+
+.PHONY: setup demo test lint unit package bench fuzz docs services clean
+
+setup: $(BIN)/.ready
+
+$(BIN)/.ready: pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit("kvautopsy needs Python 3.11 or later, this is " + sys.version.split()[0] + "; run: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@touch $@
+
+demo: setup
+	@$(BIN)/kvautopsy explain --fail-on never $(LOG)
+
+test: setup lint unit package
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+unit: setup
+	$(BIN)/python -m pytest -n auto
+
+# The wheel and the sdist, built and installed into an empty environment, must work without the checkout.
+package: setup
+	$(BIN)/python tests/package_check.py
+
+# System packages for the tests with a real Docker engine, Prometheus and browser (root, Debian); without them those
+# tests are skipped by name.
+services:
+	.ci/services
+
+bench: setup
+	$(BIN)/python -m benchmarks
+
+fuzz: setup
+	$(BIN)/python -m pytest -q tests/fuzz --hypothesis-profile=long
+
+docs: setup
+	$(BIN)/python -m analyzer.cli docs docs
+
+clean:
+	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

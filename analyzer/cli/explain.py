@@ -1,0 +1,66 @@
+"""Say why the KV cache pool is the size it is, what caps concurrency, and what failed.
+
+PATHS are logs, archives or folders; "-" or nothing reads standard input.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from analyzer.cli.common import (
+    DraftDir,
+    DraftFileBytes,
+    ExitCode,
+    FailOn,
+    Format,
+    ModelDir,
+    OomKilled,
+    Output,
+    Paths,
+    RuleDirs,
+    finish,
+    options_from,
+    paths_or_stdin,
+)
+
+
+def command(
+    paths: Paths = None,
+    format: Format = "text",
+    output: Output = None,
+    model_dir: ModelDir = None,
+    draft_dir: DraftDir = None,
+    draft_file_bytes: DraftFileBytes = None,
+    exit_code: ExitCode = None,
+    oom_killed: OomKilled = False,
+    rules: RuleDirs = None,
+    fail_on: FailOn = "critical",
+    merge: Annotated[bool, typer.Option("--merge", help="Read all inputs as streams of one run (out.log err.log).")] = False,
+    metrics: Annotated[
+        list[str] | None, typer.Option("--metrics", help="Saved /metrics text, a file or a URL; may be given twice.")
+    ] = None,
+    nvidia_smi: Annotated[Path | None, typer.Option("--nvidia-smi", help="Saved nvidia-smi output.")] = None,
+    prometheus: Annotated[str | None, typer.Option("--prometheus", help="URL of a Prometheus server.")] = None,
+    url: Annotated[str | None, typer.Option("--url", help="Base URL of the server, to probe it.")] = None,
+    baseline: Annotated[
+        Path | None, typer.Option("--baseline", help="A saved JSON report: only what is new counts for --fail-on.")
+    ] = None,
+    noise: Annotated[bool, typer.Option("--noise", help="List the lines that look like errors and are not.")] = False,
+    why_not: Annotated[str | None, typer.Option("--why-not", help="Show how this rule was decided.")] = None,
+) -> int:
+    from analyzer.pipeline import explain
+
+    options = options_from(
+        model_dir=model_dir, draft_dir=draft_dir, draft_file_bytes=draft_file_bytes, exit_code=exit_code,
+        oom_killed=oom_killed, rules=rules, merge=merge, metrics=metrics, nvidia_smi=nvidia_smi,
+        prometheus=prometheus, url=url,
+    )  # fmt: skip
+    if why_not is not None:
+        from analyzer.cli.why_not import explain_decision
+
+        return explain_decision(paths_or_stdin(paths), options, why_not)
+    report = explain(paths_or_stdin(paths), options)
+    return finish(report, format=format, output=output, fail_on=fail_on, noise=noise, baseline=baseline)

@@ -1,0 +1,161 @@
+"""From bytes to a report: the one place that knows the order of the steps.
+
+``Analysis`` is fed with bytes and can be asked for its report at any time, so that a file, a pipe and a running
+container go the same way.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analyzer.errors import UserError
+from analyzer.framing import Framer
+from analyzer.parsing import Catalog, default_catalog
+from analyzer.run.facts import Fact
+from analyzer.run.fold import RunFolder
+from analyzer.run.model import Run
+
+if TYPE_CHECKING:
+    from analyzer.diagnosis import RuleSet
+    from analyzer.events import Event
+    from analyzer.framing.record import Record
+    from analyzer.report.model import InputSummary, Report
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """What the caller knows beside the log."""
+
+    model_dir: Path | None = None
+    draft_dir: Path | None = None
+    rule_dirs: tuple[Path, ...] = ()
+    facts: tuple[Fact, ...] = ()
+    """Facts of other witnesses (exit code, metrics, probes), put into every run."""
+    merge: bool = False
+    """Treat all inputs as streams of one run (stdout and stderr of one server)."""
+    read_facts: Callable[[Run], Iterable[Fact]] | None = None
+    """Reads further facts once a run's own are known (metrics whose range is the run's)."""
+
+
+@dataclass(slots=True)
+class Analysis:
+    """An analysis in progress over one or several inputs."""
+
+    options: Options = field(default_factory=Options)
+    catalog: Catalog = field(default_factory=default_catalog)
+    on_event: Callable[[Record, Event | None], None] | None = None
+    inputs: list[InputSummary] = field(default_factory=list)
+    _folder: RunFolder | None = None
+    _rules: RuleSet | None = None
+    _started: float = field(default_factory=time.monotonic)
+
+    def reader(self, source: str) -> Reader:
+        """A reader for one more input, named ``source`` in the report."""
+        from analyzer.report.model import InputSummary
+
+        summary = InputSummary(source)
+        self.inputs.append(summary)
+        return Reader(self, Framer(source), summary)
+
+    @property
+    def folder(self) -> RunFolder:
+        """What has been read so far, folded into runs."""
+        if self._folder is None:
+            self._folder = RunFolder(merge=self.options.merge)
+        return self._folder
+
+    @property
+    def rules(self) -> RuleSet:
+        """The rules that judge, the shipped ones and the caller's."""
+        if self._rules is None:
+            from analyzer.diagnosis import RuleSet
+
+            self._rules = RuleSet.load(self.options.rule_dirs)
+        return self._rules
+
+    def runs(self) -> list[Run]:
+        """The runs seen so far, with the facts of the other witnesses."""
+        runs = self.folder.runs()
+        for run in runs:
+            for fact in self._witness_facts(run):
+                run.facts.put(fact)
+        return runs
+
+    def _witness_facts(self, run: Run) -> Iterator[Fact]:
+        yield from self.options.facts
+        if self.options.model_dir is not None:
+            from analyzer.evidence.model_dir import facts_for_run
+
+            yield from facts_for_run(run, self.options.model_dir, self.options.draft_dir)
+        if self.options.read_facts is not None:
+            yield from self.options.read_facts(run)
+
+    def report(self) -> Report:
+        """The report on what has been read so far."""
+        from analyzer.report.build import build
+        from analyzer.sizing import check, model_for
+
+        judged = []
+        for run in self.runs():
+            model = model_for(run)
+            outcome = None if model is None else check(model, run)
+            judged.append((run, model, outcome, self.rules.judge(run, model)))
+        return build(judged, self.inputs, seconds=time.monotonic() - self._started)
+
+
+@dataclass(slots=True)
+class Reader:
+    """Feeds one input into an analysis."""
+
+    analysis: Analysis
+    framer: Framer
+    summary: InputSummary
+
+    def feed(self, chunk: bytes) -> None:
+        """Takes the next bytes of this input."""
+        self._take(self.framer.feed(chunk))
+
+    def close(self) -> None:
+        """Says that this input has ended."""
+        self._take(self.framer.close())
+        self._count()
+
+    def _take(self, records: Iterable[Record]) -> None:
+        match, feed, on_event = self.analysis.catalog.match, self.analysis.folder.feed, self.analysis.on_event
+        recognised = 0
+        for record in records:
+            event = match(record)
+            if event is not None or record.form in ("traceback", "bar"):
+                recognised += record.last_line - record.line + 1 if record.lines is None else len(set(record.lines))
+            feed(record, event)
+            if on_event is not None:
+                on_event(record, event)
+        self.summary.recognised_lines += recognised
+        self._count()
+
+    def _count(self) -> None:
+        self.summary.bytes, self.summary.lines = self.framer.bytes, self.framer.lines
+        self.summary.unrecognised_lines = max(0, self.summary.lines - self.summary.recognised_lines)
+
+
+def explain(paths: Sequence[str], options: Options | None = None) -> Report:
+    """The report on ``paths`` (files, archives, folders, ``-`` for standard input).
+
+    Raises ``UserError`` (status 3) for an input that cannot be read or that holds nothing.
+    """
+    from analyzer.sources import open_sources
+
+    analysis = Analysis(options or Options())
+    for source in open_sources(paths):
+        reader = analysis.reader(source.name)
+        for chunk in source.chunks():
+            reader.feed(chunk)
+        reader.close()
+    if not any(i.lines or i.bytes for i in analysis.inputs):
+        names = ", ".join(i.source for i in analysis.inputs) or "the input"
+        raise UserError(f"{names} is empty: give a log that an SGLang or vLLM server printed", status=3)
+    return analysis.report()
