@@ -1,0 +1,60 @@
+"""The same per-file function on the cores of this machine, with bounded work in flight and results in order."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+from collections import deque
+from collections.abc import Iterable, Iterator
+from concurrent.futures import Future, ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
+
+from analyzer.fleet.worker import FileResult, read_file
+
+
+def run_local(
+    paths: Iterable[str], *, workers: int | None = None, events: bool = True, rule_dirs: tuple[str, ...] = ()
+) -> Iterator[FileResult]:
+    """The result of each of ``paths``, in their order. ``workers`` defaults to the number of cores.
+
+    A worker that dies (out of memory) costs the file it read and nothing more: the file is listed with that reason.
+    """
+    count = workers or os.cpu_count() or 1
+    todo = iter(paths)
+    if count == 1:
+        for path in todo:
+            yield read_file(path, events, rule_dirs)
+        return
+    context = multiprocessing.get_context("forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn")
+    if context.get_start_method() == "forkserver":
+        context.set_forkserver_preload(["analyzer.fleet.worker", "analyzer.pipeline"])
+    pending: deque[tuple[str, Future[FileResult]]] = deque()
+    pool = ProcessPoolExecutor(count, mp_context=context)
+    try:
+        while True:
+            while len(pending) < count * 8 and (path := next(todo, None)) is not None:
+                pending.append((path, pool.submit(read_file, path, events, rule_dirs)))
+            if not pending:
+                return
+            path, future = pending.popleft()
+            try:
+                yield future.result()
+            except BrokenProcessPool:
+                pool.shutdown(wait=False)
+                yield _alone(path, events, rule_dirs)
+                pool = ProcessPoolExecutor(count, mp_context=context)
+                pending = deque((p, pool.submit(read_file, p, events, rule_dirs)) for p, _ in pending)
+    finally:
+        pool.shutdown(wait=False, cancel_futures=True)
+
+
+def _alone(path: str, events: bool, rule_dirs: tuple[str, ...]) -> FileResult:
+    """Reads ``path`` in a process of its own, after a pool broke while it was being read."""
+    with ProcessPoolExecutor(1) as pool:
+        try:
+            return pool.submit(read_file, path, events, rule_dirs).result()
+        except BrokenProcessPool:
+            result = FileResult(path, error="the process that read it died (out of memory, or killed)")
+            row = {"source": path, "path": path, "size": 0, "mtime": 0, "fingerprint": "", "error": result.error}
+            result.tables["files"].append(row)
+            return result

@@ -1,0 +1,56 @@
+"""The same per-file function on a Ray cluster: bounded tasks in flight, retries by Ray, results in order."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+from analyzer.errors import UserError
+from analyzer.fleet.worker import FileResult, read_file
+
+
+def run_ray(
+    paths: Iterable[str],
+    *,
+    address: str | None = None,
+    in_flight: int | None = None,
+    events: bool = True,
+    rule_dirs: tuple[str, ...] = (),
+) -> Iterator[FileResult]:
+    """The result of each of ``paths``, in their order.
+
+    ``address`` is the cluster's (else ``RAY_ADDRESS``, else one is started here). The files must be readable from
+    every node (a shared file system or an object store). Raises ``UserError`` if Ray is missing or not reachable.
+    """
+    try:
+        import ray
+    except ImportError:
+        raise UserError("--engine ray needs Ray: pip install 'kvautopsy[ray]', or use --engine local") from None
+    mine = not ray.is_initialized()
+    if mine:
+        try:
+            ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+        except (ConnectionError, RuntimeError, ValueError) as error:
+            raise UserError(f"no Ray cluster at {address or 'RAY_ADDRESS'}: {error}") from None
+    remote = ray.remote(max_retries=3)(read_file)
+    limit = in_flight or 4 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    todo = iter(paths)
+    pending: deque[tuple[str, Any]] = deque()
+    try:
+        while True:
+            while len(pending) < limit and (path := next(todo, None)) is not None:
+                pending.append((path, remote.remote(path, events, rule_dirs)))
+            if not pending:
+                return
+            path, reference = pending.popleft()
+            try:
+                yield ray.get(reference)
+            except ray.exceptions.RayError as error:
+                result = FileResult(path, error=f"the Ray task failed: {str(error).splitlines()[0]}")
+                row = {"source": path, "path": path, "size": 0, "mtime": 0, "fingerprint": "", "error": result.error}
+                result.tables["files"].append(row)
+                yield result
+    finally:
+        if mine:
+            ray.shutdown()

@@ -1,0 +1,101 @@
+"""Reads one file of an archive; the function that local processes and Ray workers both run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from analyzer.errors import UserError
+from analyzer.fleet.rows import TABLES, Row, rows_of, run_key
+
+_EDGE = 64 << 10
+
+
+@dataclass(slots=True)
+class FileResult:
+    """The rows of one file, or why there are none."""
+
+    path: str
+    tables: dict[str, list[Row]] = field(default_factory=lambda: {name: [] for name in TABLES})
+    error: str = ""
+    bytes: int = 0
+
+
+def fingerprint(path: str) -> tuple[int, int, str]:
+    """Size, modification time in ns and a digest of both ends of a local file; ``(0, 0, "")`` for anything else."""
+    place = Path(path)
+    try:
+        status = place.stat()
+        with place.open("rb") as file:
+            digest = hashlib.sha256(file.read(_EDGE))
+            if status.st_size > 2 * _EDGE:
+                file.seek(-_EDGE, os.SEEK_END)
+                digest.update(file.read(_EDGE))
+    except OSError:
+        return 0, 0, ""
+    return status.st_size, status.st_mtime_ns, digest.hexdigest()[:24]
+
+
+def read_file(path: str, events: bool = True, rule_dirs: tuple[str, ...] = ()) -> FileResult:
+    """Explains every log in ``path`` (a file or an archive). Never raises for a bad file: the reason is in the rows."""
+    from analyzer.sources import open_sources
+
+    size, mtime, digest = fingerprint(path)
+    result = FileResult(path, bytes=size)
+
+    def note(source: str, error: str) -> None:
+        row = {"source": source, "path": path, "size": size, "mtime": mtime, "fingerprint": digest, "error": error}
+        result.tables["files"].append(row)
+
+    try:
+        for source in open_sources([path]):
+            try:
+                _read_source(source, result, events, rule_dirs)
+                note(source.name, "")
+            except (UserError, OSError, ValueError) as error:
+                note(source.name, str(error))
+            except Exception as error:
+                # A defect of ours must not end an audit of thousands of files; it is named, with its file.
+                note(source.name, f"internal error, please report it: {type(error).__name__}: {error}")
+    except (UserError, OSError, EOFError, ValueError) as error:
+        note(path, str(error))
+        result.error = str(error)
+    return result
+
+
+def _read_source(source: Any, result: FileResult, events: bool, rule_dirs: tuple[str, ...]) -> None:
+    from analyzer.pipeline import Analysis, Options
+
+    analysis = Analysis(Options(rule_dirs=tuple(Path(p) for p in rule_dirs)))
+    reader = analysis.reader(source.name)
+    for chunk in source.chunks():
+        reader.feed(chunk)
+    reader.close()
+    if not analysis.inputs[0].lines:
+        raise UserError("empty: no line in it", status=3)
+    if not analysis.inputs[0].recognised_lines:
+        raise UserError("nothing recognised: not a log of SGLang or vLLM", status=3)
+    report = analysis.report()
+    for name, rows in rows_of(report).items():
+        result.tables[name].extend(rows)
+    if events:
+        keys = {run.id: run_key(run) for run in report.runs}
+        for run in analysis.folder.runs():
+            result.tables["events"].extend(_event_rows(run, keys.get(run.id, source.name)))
+
+
+def _event_rows(run: Any, key: str) -> list[Row]:
+    from analyzer.redact import clean
+
+    return [
+        {
+            "run": key, "source": event.record.source, "line": event.line, "time": event.record.stamp,
+            "rank": event.rank, "kind": event.kind,
+            "fields": clean(json.dumps(event.fields, default=str, ensure_ascii=False))[:20_000],
+        }
+        for event in run.events
+    ]  # fmt: skip
