@@ -1,0 +1,98 @@
+"""The audit command: progress on standard error, summary on standard output, exports by ending."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from analyzer.errors import UserError
+from analyzer.fleet.audit import AuditOptions, AuditResult, audit
+from analyzer.units import show_bytes
+
+if TYPE_CHECKING:
+    from analyzer.fleet.worker import FileResult
+
+_EXPORTS = {".csv", ".jsonl", ".ndjson", ".json", ".parquet"}
+_PAGES = {".html", ".htm"}
+
+
+def run_audit(
+    paths: Sequence[str],
+    outputs: Sequence[Path],
+    *,
+    engine: str,
+    workers: int | None,
+    ray_address: str | None,
+    events: bool,
+    rule_dirs: tuple[str, ...],
+    fail_on: str,
+) -> int:
+    """Runs the audit, prints its summary and writes ``outputs``; the exit status of contract.md."""
+    from rich.console import Console
+
+    from analyzer.fleet.query import export
+    from analyzer.fleet.show import print_summary
+    from analyzer.fleet.summary import load, summarise
+
+    folders = [p for p in outputs if p.suffix not in _EXPORTS | _PAGES]
+    if len(folders) > 1:
+        raise UserError("give one folder to -o; the other outputs are files (.csv .jsonl .html)")
+    with tempfile.TemporaryDirectory(prefix="kvautopsy-") as temporary:
+        folder = folders[0] if folders else Path(temporary)
+        if folder.exists() and not folder.is_dir():
+            raise UserError(f"{folder} is a file: give a folder, or a name that ends in .csv, .jsonl or .html")
+        options = AuditOptions(engine, workers, ray_address, events, rule_dirs)
+        result = _with_progress(paths, folder, options)
+        summary = summarise(folder)
+        print_summary(summary, Console(highlight=False, soft_wrap=False))
+        for path in outputs:
+            if path.suffix in _EXPORTS:
+                export(load(folder, "runs"), path)
+            elif path.suffix in _PAGES:
+                from analyzer.fleet.page import write_page
+
+                write_page(folder, summary, path)
+        if not summary.totals["runs"]:
+            _say(f"nothing recognised in {len(result.errors)} files", result)
+            return 3
+        if fail_on != "never":
+            from analyzer.report.model import SEVERITIES
+
+            wanted = set(SEVERITIES[: SEVERITIES.index(fail_on) + 1])
+            severities = set(load(folder, "findings")["severity"])
+            return int(bool(wanted & severities) or ("critical" in wanted and summary.totals["failed"] > 0))
+    return 0
+
+
+def _say(text: str, result: AuditResult) -> None:
+    print(f"kvautopsy: {text}", file=sys.stderr)  # noqa: T201
+    for source, error in result.errors[:5]:
+        print(f"  {source}: {error}", file=sys.stderr)  # noqa: T201
+
+
+def _with_progress(paths: Sequence[str], folder: Path, options: AuditOptions) -> AuditResult:
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        return audit(paths, folder, options)
+    columns = (
+        TextColumn("reading"), BarColumn(), TextColumn("{task.completed:,.0f}/{task.total:,.0f} files"),
+        TextColumn("{task.fields[rate]}"), TimeElapsedColumn(), TimeRemainingColumn(),
+    )  # fmt: skip
+    with Progress(*columns, console=console, transient=True) as bars:
+        task = bars.add_task("audit", total=None, rate="")
+        seen = 0
+
+        def progress(done: int, total: int, result: FileResult | None) -> None:
+            nonlocal seen
+            seen += result.bytes if result else 0
+            elapsed = bars.tasks[task].elapsed or 0.001
+            rate = f"{done / elapsed:,.0f} files/s  {show_bytes(seen / elapsed)}/s"
+            bars.update(task, completed=done, total=total, rate=rate)
+
+        return audit(paths, folder, options, progress)
