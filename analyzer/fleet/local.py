@@ -25,7 +25,9 @@ def run_local(
         for path in todo:
             yield read_file(path, events, rule_dirs)
         return
-    context = multiprocessing.get_context("forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn")
+    context = multiprocessing.get_context(
+        "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
+    )
     if context.get_start_method() == "forkserver":
         context.set_forkserver_preload(["analyzer.fleet.worker", "analyzer.pipeline"])
     pending: deque[tuple[str, Future[FileResult]]] = deque()

@@ -51,7 +51,9 @@ def summarise(folder: Path) -> Summary:
         pl.concat(
             [
                 grave.select("run", "cause", "lost_tokens"),
-                failures.select("run", pl.col("failure_cause").alias("cause"), pl.lit(None, pl.Float64).alias("lost_tokens")),
+                failures.select(
+                    "run", pl.col("failure_cause").alias("cause"), pl.lit(None, pl.Float64).alias("lost_tokens")
+                ),
             ]
         )
         .group_by("cause")

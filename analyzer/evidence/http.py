@@ -1,0 +1,84 @@
+"""HTTP with limits: every request has a time-out, a size limit and one clear sentence for each way to fail."""
+
+from __future__ import annotations
+
+import os
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from analyzer.errors import UserError
+
+TOKEN_VARIABLE = "KVAUTOPSY_TOKEN"  # noqa: S105 - the variable's name, not a secret
+MAX_ANSWER = 8 << 20
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What a server said: ``status`` 0 and ``error`` when nothing usable came."""
+
+    url: str
+    status: int
+    text: str = ""
+    error: str = ""
+    seconds: float = 0.0
+
+    def json(self) -> Any:
+        """The body as JSON, or None."""
+        import json
+
+        try:
+            return json.loads(self.text)
+        except ValueError:
+            return None
+
+
+def headers() -> dict[str, str]:
+    """The bearer token of ``$KVAUTOPSY_TOKEN``, if it is set."""
+    token = os.environ.get(TOKEN_VARIABLE)
+    return {"Authorization": f"Bearer {token}"} if token else {}
+
+
+def ask(url: str, *, timeout: float = 5.0, limit: int = MAX_ANSWER, json: Any = None, method: str = "GET") -> Answer:
+    """One request. Never raises: a failure is a sentence in ``Answer.error``. At most ``timeout`` seconds in all."""
+    import httpx
+
+    started = time.monotonic()
+    deadline = started + timeout
+
+    def passed() -> float:
+        return time.monotonic() - started
+
+    try:
+        with (
+            httpx.Client(timeout=timeout, follow_redirects=False, trust_env=False) as client,
+            client.stream(method, url, headers=headers(), json=json) as response,
+        ):
+            parts, size = [], 0
+            for part in response.iter_bytes():
+                parts.append(part)
+                size += len(part)
+                if size > limit:
+                    return Answer(url, response.status_code, "", f"the answer is larger than {limit:,} bytes", passed())
+                if time.monotonic() > deadline:
+                    return Answer(url, response.status_code, "", f"no end of the answer in {timeout:g} s", passed())
+            text = b"".join(parts).decode("utf-8", "replace")
+            return Answer(url, response.status_code, text, "", passed())
+    except httpx.TimeoutException:
+        return Answer(url, 0, "", f"no answer in {timeout:g} s", passed())
+    except httpx.ConnectError:
+        return Answer(url, 0, "", "connection refused: nothing listens there", passed())
+    except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError) as error:
+        return Answer(url, 0, "", f"{type(error).__name__}: {error}", passed())
+
+
+def fetch_text(url: str, *, timeout: float = 5.0, limit: int = MAX_ANSWER) -> str:
+    """The body of ``url``. Raises ``UserError`` (status 3) unless it answers 200."""
+    answer = ask(url, timeout=timeout, limit=limit)
+    if answer.error:
+        raise UserError(f"{url}: {answer.error}", status=3)
+    if answer.status in (401, 403):
+        raise UserError(f"{url} answers {answer.status}: put the bearer token into ${TOKEN_VARIABLE}", status=3)
+    if answer.status != 200:
+        raise UserError(f"{url} answers {answer.status}: is this the server's address?", status=3)
+    return answer.text

@@ -1,0 +1,127 @@
+"""The witness Prometheus: what a monitoring server recorded around the run, as facts in the common vocabulary."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from analyzer.errors import UserError
+from analyzer.run.facts import Fact, Where
+from analyzer.run.model import Run
+from analyzer.run.vocabulary import spec_of
+
+TIMEOUT = 10.0
+HIGHEST: dict[str, tuple[str, ...]] = {
+    "metrics.max_running": ("vllm:num_requests_running", "sglang:num_running_reqs"),
+    "metrics.max_waiting": ("vllm:num_requests_waiting", "sglang:num_queue_reqs"),
+    "metrics.kv_usage": ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"),
+    "metrics.state_usage": ("sglang:mamba_usage",),
+    "metrics.pool_tokens": ("sglang:max_total_num_tokens",),
+    "metrics.accept_length": ("sglang:spec_accept_length",),
+}
+RISES: dict[str, tuple[str, ...]] = {
+    "metrics.preemptions": ("vllm:num_preemptions_total", "sglang:num_retracted_requests_total"),
+    "metrics.generated": ("vllm:generation_tokens_total", "sglang:generation_tokens_total"),
+    "metrics.drafts": ("vllm:spec_decode_num_drafts_total", "sglang:spec_verify_calls_total"),
+    "metrics.drafted": ("vllm:spec_decode_num_draft_tokens_total",),
+    "metrics.accepted": ("vllm:spec_decode_num_accepted_tokens_total",),
+}
+
+
+def prometheus_facts(url: str, run: Run | None = None, *, hours: float = 24.0) -> list[Fact]:
+    """Facts of the Prometheus at ``url`` for the time of ``run`` (else the last ``hours`` hours).
+
+    Raises ``UserError`` (status 3) when it does not answer, is none, or holds no series of either engine.
+    """
+    import requests
+    from prometheus_api_client import PrometheusConnect
+    from prometheus_api_client.exceptions import PrometheusApiClientException
+    from requests.adapters import HTTPAdapter
+
+    from analyzer.evidence.http import headers
+
+    class Timed(HTTPAdapter):
+        def send(self, *args: Any, **kwargs: Any) -> requests.Response:
+            kwargs["timeout"] = TIMEOUT
+            return super().send(*args, **kwargs)
+
+    session = requests.Session()
+    session.trust_env = False
+    session.headers.update(headers())
+    for scheme in ("http://", "https://"):
+        session.mount(scheme, Timed(max_retries=0))
+    start, end = _range(run, hours)
+    span = f"{max(60, int((end - start).total_seconds()))}s"
+    try:
+        client = PrometheusConnect(url=url.rstrip("/"), session=session)
+        facts = _query_all(client, span, end)
+    except requests.exceptions.RequestException as error:
+        raise UserError(f"the Prometheus at {url} does not answer: {type(error).__name__}", status=3) from None
+    except (PrometheusApiClientException, ValueError, KeyError) as error:
+        raise UserError(f"{url} does not answer as a Prometheus: {str(error)[:200]}", status=3) from None
+    if not facts:
+        raise UserError(
+            f"the Prometheus at {url} holds no series of vLLM or SGLang in the {span} before {end:%Y-%m-%d %H:%M:%S}: "
+            "is the server scraped?",
+            status=3,
+        )
+    return facts
+
+
+def _range(run: Run | None, hours: float) -> tuple[datetime.datetime, datetime.datetime]:
+    """The run's own time where its lines carry a date with a year; else the last hours."""
+    now = datetime.datetime.now(datetime.UTC)
+    times = [e.record.time for e in run.events if e.record.time is not None] if run is not None else []
+    if times:
+        start = datetime.datetime.fromtimestamp(min(times), datetime.UTC)
+        end = datetime.datetime.fromtimestamp(max(times), datetime.UTC)
+        if start.year > 2000 and start <= now:
+            # The log's local time has no zone: a day on either side covers every zone.
+            day = datetime.timedelta(days=1)
+            return start - day, min(end + day, now)
+    return now - datetime.timedelta(hours=hours), now
+
+
+def _query_all(client: Any, span: str, end: datetime.datetime) -> list[Fact]:
+    facts: list[Fact] = []
+    when = {"time": end.timestamp()}
+
+    def put(name: str, value: float | None, query: str) -> None:
+        if value is not None and value == value:
+            where = (Where("prometheus", 0, f"{query} = {value:g}"),)
+            facts.append(Fact(name, value, spec_of(name).unit, where, origin="metrics"))
+
+    def first(query: str) -> float | None:
+        answer = client.custom_query(query, params=when)
+        return float(answer[0]["value"][1]) if answer else None
+
+    for name, series in HIGHEST.items():
+        for metric in series:
+            query = f'max(max_over_time({{__name__="{metric}"}}[{span}]))'
+            if (value := first(query)) is not None:
+                put(name, value, query)
+                break
+    values: dict[str, float] = {}
+    for name, series in RISES.items():
+        for metric in series:
+            # The difference of the ends, not increase(): that one extrapolates, and a short run has few samples.
+            query = (
+                f'sum(max_over_time({{__name__="{metric}"}}[{span}]) - min_over_time({{__name__="{metric}"}}[{span}]))'
+            )
+            if (value := first(query)) is not None:
+                values[name] = value
+                put(name, value, query)
+                break
+    if values.get("metrics.drafted"):
+        accepted = values.get("metrics.accepted", 0.0)
+        put("metrics.acceptance", accepted / values["metrics.drafted"], "accepted / drafted")
+    for name, label in (("metrics.blocks", "num_gpu_blocks"), ("metrics.block_tokens", "block_size")):
+        query = f"last_over_time(vllm:cache_config_info[{span}])"
+        answer = client.custom_query(query, params=when)
+        numbers = [float(a["metric"][label]) for a in answer if a["metric"].get(label, "").isdigit()]
+        put(name, min(numbers, default=None), f"vllm:cache_config_info{{{label}}}")
+    used = first(f"max(min_over_time(DCGM_FI_DEV_FB_USED[{span}]))")
+    if used is not None:
+        # dcgm-exporter counts MiB. The least used in the range is what was there before the server took its own.
+        put("gpu.foreign", used * (1 << 20), "least DCGM_FI_DEV_FB_USED")
+    return facts
