@@ -18,14 +18,12 @@ def command(
     paths: Annotated[list[str], typer.Argument(help="Files, folders, patterns, archives, s3://... addresses.")],
     output: Annotated[
         list[Path] | None,
-        typer.Option("--output", "-o", help="Folder (Parquet), .csv, .jsonl or .html; may be repeated."),
+        typer.Option("--output", "-o", help="Folder (Parquet), .csv, .jsonl, .html; repeatable."),
     ] = None,
     engine: Annotated[
-        Literal["local", "ray"], typer.Option("--engine", help="Cores of this machine, or Ray.")
+        Literal["local", "ray"], typer.Option("--engine", help="This machine's cores, or Ray.")
     ] = "local",
-    workers: Annotated[
-        int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: all cores.")
-    ] = None,
+    workers: Annotated[int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: cores.")] = None,
     ray_address: Annotated[str | None, typer.Option("--ray-address", envvar="RAY_ADDRESS", help="Ray cluster.")] = None,
     events: Annotated[bool, typer.Option("--events/--no-events", help="Keep the start-up events too.")] = True,
     rules: RuleDirs = None,

@@ -38,9 +38,7 @@ def command(
     oom_killed: OomKilled = False,
     rules: RuleDirs = None,
     fail_on: FailOn = "critical",
-    merge: Annotated[
-        bool, typer.Option("--merge", help="Read all inputs as streams of one run (out.log err.log).")
-    ] = False,
+    merge: Annotated[bool, typer.Option("--merge", help="Read all inputs as streams of one run.")] = False,
     metrics: Annotated[
         list[str] | None, typer.Option("--metrics", help="Saved /metrics text, a file or a URL; may be given twice.")
     ] = None,
