@@ -103,14 +103,15 @@ def metric_facts(snapshots: list[Snapshot]) -> list[Fact]:
         value = last.smallest(names) if name in _SMALLEST else last.total(names)
         _set(values, name, value, names, last)
     for name, names in USAGES.items():
-        _set(
-            values, name, max((v for s in snapshots if (v := s.largest(names)) is not None), default=None), names, last
-        )
+        seen = [v for s in snapshots if (v := s.largest(names)) is not None]
+        _set(values, name, max(seen, default=None), names, last)
     for name, names in COUNTERS.items():
         end = last.total(names)
         start = first.total(names) if len(snapshots) > 1 else 0.0
         if end is not None:
             _set(values, name, end - (start or 0.0), names, last)
+    if not values.get("metrics.accept_length", (1.0, ""))[0]:  # SGLang exports 0 when speculation is off
+        del values["metrics.accept_length"]
     values |= _cache_config(last)
     values |= _acceptance(values, last)
     if len(snapshots) > 1 and "metrics.generated" in values:

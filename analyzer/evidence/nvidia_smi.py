@@ -12,7 +12,8 @@ from analyzer.units import MIB
 _TABLE = re.compile(r"(\d{1,9})MiB\s*/\s*(\d{1,9})MiB")
 _NAME = re.compile(r"^\|\s+(\d{1,3})\s+(\S.{0,60}?)\s{2,}(?:On|Off|N/A)\s", re.MULTILINE)
 _QUERY = re.compile(
-    r"^\s*(?:(\d{1,3}),\s*)?(?:([A-Za-z][^,\n]{0,80}),\s*)?(\d{1,9})(?: MiB)?,\s*(\d{1,9})(?: MiB)?,\s*(\d{1,9})(?: MiB)?\s*$",
+    r"^\s*(?:(\d{1,3}),\s*)?(?:([A-Za-z][^,\n]{0,80}),\s*)?"
+    r"(\d{1,9})(?: MiB)?,\s*(\d{1,9})(?: MiB)?,\s*(\d{1,9})(?: MiB)?\s*$",
     re.MULTILINE,
 )
 

@@ -38,12 +38,12 @@ def run_local(
                 pending.append((path, pool.submit(read_file, path, events, rule_dirs)))
             if not pending:
                 return
-            path, future = pending.popleft()
+            current, future = pending.popleft()
             try:
                 yield future.result()
             except BrokenProcessPool:
                 pool.shutdown(wait=False)
-                yield _alone(path, events, rule_dirs)
+                yield _alone(current, events, rule_dirs)
                 pool = ProcessPoolExecutor(count, mp_context=context)
                 pending = deque((p, pool.submit(read_file, p, events, rule_dirs)) for p, _ in pending)
     finally:

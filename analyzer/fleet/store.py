@@ -7,7 +7,6 @@ interrupted finds them there and goes on. A file whose size, time and fingerprin
 from __future__ import annotations
 
 import fcntl
-import os
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -157,7 +156,7 @@ class Store:
         part = path.with_name(f"{path.name}.part")
         try:
             frame.write_parquet(part, compression="zstd")
-            os.replace(part, path)
+            part.replace(path)
         except OSError as error:
             part.unlink(missing_ok=True)
             raise UserError(f"cannot write {path}: {error.strerror or error}") from None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -133,7 +134,7 @@ def _regressions(pools: pl.DataFrame) -> pl.DataFrame:
     known = pools.filter(pl.col("version").is_not_null())
     for key, group in known.group_by(["engine", "model", "gpu", "flags"], maintain_order=True):
         steps = sorted(group.select("version", "median").iter_rows(), key=lambda row: version_key(row[0]))
-        for (older, before), (newer, after) in zip(steps, steps[1:], strict=False):
+        for (older, before), (newer, after) in itertools.pairwise(steps):
             if after < before * (1 - SAME_POOL) and comparable(str(key[0]), older, newer):
                 rows.append((*key, older, newer, before, after, after / before - 1))
     frame = pl.DataFrame(rows, schema=schema, orient="row")
