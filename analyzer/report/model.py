@@ -16,6 +16,8 @@ class Evidence:
     source: str
     line: int
     text: str
+    context: list[tuple[int, str]] = field(default_factory=list)
+    """Lines around it, itself included, as (line number, text); empty where they are not at hand."""
 
 
 @dataclass(slots=True)
@@ -43,7 +45,11 @@ class FactRow:
 
 @dataclass(slots=True)
 class LedgerRow:
-    """One part of the device's memory, of one rank. ``kind``: used, kept (on purpose), unused."""
+    """One part of the device's memory, of one rank. ``kind``: used, kept (on purpose), unused, outside (the budget).
+
+    ``freed`` is what of ``bytes`` was given back after the pool was sized: it is inside a later row as well, so the
+    parts of a rank add up to its memory less the freed bytes.
+    """
 
     rank: str
     item: str
@@ -51,6 +57,7 @@ class LedgerRow:
     lines: list[int] = field(default_factory=list)
     note: str = ""
     kind: str = "used"
+    freed: float = 0.0
 
 
 @dataclass(slots=True)

@@ -1,0 +1,315 @@
+"""The page for a terminal, a pipe or a text file: verdict first, then where the memory went, why, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from analyzer.report import view
+from analyzer.report.model import Evidence, Finding, Report, RunReport
+from analyzer.report.sheet import Piece, Sheet, bar, cells, clip, sparkline
+from analyzer.units import GIB
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+MAX_WIDTH = 110
+PROOFS = 4
+MARGIN = 10
+_COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
+_OUTCOMES = {
+    "serving": "green", "stopped": "green", "degraded": "yellow", "crashed at startup": "bold red",
+    "crashed at runtime": "bold red",
+}  # fmt: skip
+
+
+def to_terminal(report: Report, console: Console, *, noise: bool = False) -> None:
+    """Prints ``report`` on ``console``. ``noise`` lists the harmless lines instead of counting them."""
+    encoding = (console.encoding or "").lower().replace("-", "")
+    sheet = Sheet(max(40, min(console.width, MAX_WIDTH)), blocks=encoding.startswith("utf"))
+    write(report, sheet, noise=noise)
+    sheet.print(console)
+
+
+def write(report: Report, sheet: Sheet, *, noise: bool = False) -> None:
+    """Lays ``report`` out on ``sheet``."""
+    _inputs(report, sheet)
+    if not report.runs:
+        sheet.gap()
+        sheet.text("Nothing in the input was recognised as the output of an SGLang or vLLM server.", 2, "bold")
+    if len(report.runs) > 1:
+        _table(report, sheet)
+    for run in report.runs:
+        sheet.gap()
+        if len(report.runs) > 1:
+            where = f"RUN {run.id}   {run.source} lines {run.first_line}-{run.last_line}"
+            sheet.add((clip(where, sheet.width), "bold reverse"))
+        _run(run, sheet, noise=noise)
+    for note in report.notes:
+        sheet.gap()
+        sheet.text(note, 2, "dim", first=("* ", "dim"))
+
+
+def _inputs(report: Report, sheet: Sheet) -> None:
+    for number, item in enumerate(report.inputs):
+        counts = f"{item.lines:,} lines: {item.recognised_lines:,} recognised, {item.unrecognised_lines:,} not"
+        took = f"   {report.seconds:.2f} s" if report.seconds and number == 0 else ""
+        name = clip(item.source, max(12, sheet.width - len(counts) - len(took) - 3))
+        sheet.add((name, "bold"), ("   " + counts + took, "dim"))
+        if item.note:
+            sheet.text(item.note, 2, "dim")
+
+
+def _table(report: Report, sheet: Sheet) -> None:
+    sheet.gap()
+    sheet.add((view.counted(report), "bold"))
+    for run in report.runs:
+        left: list[Piece] = [(f"  {run.id:>3}  ", "dim"), (f"{run.outcome:<19}", _OUTCOMES.get(run.outcome, ""))]
+        engine = clip(view.engine_of(run).split(" (")[0], 22)
+        cause = next((f.cause for f in run.findings if f.severity != "info"), "")
+        rest = view.headline(run) + (f"  {cause}" if cause and not run.failure else "")
+        left += [(f"{engine:<23}", ""), (clip(rest, max(10, sheet.width - 49)), "")]
+        sheet.add(*left)
+
+
+def _run(run: RunReport, sheet: Sheet, *, noise: bool) -> None:
+    ranks = view.ranks_of(run)
+    parts = [view.engine_of(run), view.model_of(run), f"{ranks} rank{'s' if ranks > 1 else ''}"]
+    parts = [part for part in parts if part]
+    if cells(line := "   ".join(parts)) <= sheet.width:
+        sheet.add(line)
+    else:
+        sheet.text(parts[0])
+        sheet.text(", ".join(parts[1:]))
+    where = view.lines_text([e.line for e in run.outcome_basis], 3)
+    sheet.ends([(run.outcome, _OUTCOMES.get(run.outcome, "bold"))], [(where, "dim")] if where else [])
+    sheet.gap()
+    sheet.text(run.verdict or "Nothing can be said of this run.", 2, "bold")
+    sheet.gap()
+    blamed = _failure(run, sheet)
+    _pool(run, sheet)
+    _ledger(run, sheet)
+    _why(run, sheet, blamed)
+    _series(run, sheet)
+    _undecided(run, sheet)
+    _unknown(run, sheet)
+    _noise(run, sheet, noise=noise)
+    for note in run.notes:
+        sheet.gap()
+        sheet.text(note, 2, "dim", first=("* ", "dim"))
+
+
+def _failure(run: RunReport, sheet: Sheet) -> Finding | None:
+    """What died and why; returns the finding that says so, which WHY then leaves out."""
+    failure = run.failure
+    if failure is None:
+        return None
+    sheet.add(("WHAT FAILED", "bold red"))
+    place = ", ".join(p for p in (failure.process, " ".join(failure.ranks[:4]), failure.stage) if p)
+    head = failure.exception or failure.cause
+    left: list[Piece] = [
+        ("  " + clip(head, sheet.width - 24), "bold"),
+        (f"   {clip(place, 30)}" if place else "", "dim"),
+    ]
+    sheet.ends(left, [(view.lines_text(failure.lines), "dim")])
+    if failure.message:
+        sheet.text(failure.message[:600], 4)
+    if failure.frame:
+        sheet.text(f"at {failure.frame}", 4, "dim")
+    finding = next((f for f in run.findings if f.rule == failure.rule and f.cause == failure.cause), None)
+    if finding is not None:
+        sheet.gap()
+        _finding(finding, sheet, "", 0.0, run)
+    sheet.gap()
+    return finding
+
+
+def _pool(run: RunReport, sheet: Sheet) -> None:
+    _said(sheet, "POOL", view.pool_said(run))
+    if sizing := view.sizing_said(run):
+        sheet.text(sizing, MARGIN, "dim")
+    _said(sheet, "LIMITS", view.limits_said(run))
+    sheet.gap()
+
+
+def _said(sheet: Sheet, title: str, said: Sequence[view.Said]) -> None:
+    """Statements on as few lines as they need, their line numbers at the right."""
+    first = title
+    row: list[view.Said] = []
+    room = sheet.width - MARGIN - 14
+
+    def flush() -> None:
+        nonlocal first
+        if row:
+            text = "   ".join(s.text for s in row)
+            lines = view.lines_text([n for s in row for n in s.lines])
+            sheet.ends([(f"{first:<{MARGIN}}", "bold"), (text, "")], [(lines, "dim")] if lines else [])
+            first = ""
+            row.clear()
+
+    for one in said:
+        if row and sum(cells(s.text) + 3 for s in row) + cells(one.text) > room:
+            flush()
+        row.append(one)
+    flush()
+
+
+def _ledger(run: RunReport, sheet: Sheet) -> None:
+    rows = run.ledger
+    if not rows:
+        return
+    total = view.ledger_total(rows)
+    rank = f" ({rows[0].rank}, the tightest rank)" if rows[0].rank and view.ranks_of(run) > 1 else ""
+    title = f"WHERE {total / GIB:.2f} GiB WENT" if len(rows) > 1 else "MEMORY"
+    sheet.add((title, "bold"), (rank, "dim"))
+    label = max(len(row.item) for row in rows)
+    width = max(10, min(26, (sheet.width - label - 14) // 2))
+    full = max(row.bytes for row in rows)
+    styles = {"kept": "dim", "unused": "yellow", "outside": "dim"}
+    for row in rows:
+        drawn = bar(row.bytes, full, width, blocks=sheet.blocks, freed=row.freed)
+        left: list[Piece] = [
+            (f"  {row.item:<{label}} {row.bytes / GIB:8.2f}  ", ""),
+            (drawn, styles.get(row.kind, "cyan")),
+        ]
+        used = label + 13 + cells(drawn)
+        lines = view.lines_text(row.lines)
+        start = label + 13 + width + 2
+        if not row.note:
+            sheet.ends(left, [(lines, "dim")])
+        elif start + cells(row.note) + 2 + len(lines) <= sheet.width:
+            sheet.ends([*left, (" " * (start - used) + row.note, "dim")], [(lines, "dim")])
+        elif used + 2 + cells(row.note) + 2 + len(lines) <= sheet.width:
+            sheet.ends([*left, ("  " + row.note, "dim")], [(lines, "dim")])
+        else:
+            sheet.ends(left, [(lines, "dim")])
+            sheet.text(row.note, label + 13, "dim")
+    sheet.gap()
+
+
+def _why(run: RunReport, sheet: Sheet, blamed: Finding | None) -> None:
+    findings = [f for f in view.main_findings(run) if f is not blamed]
+    if not findings:
+        return
+    gap = view.gap_of(run)
+    priced = any(f.lost_tokens for f in findings)
+    title = "WHY" if blamed is None else "ALSO"
+    sheet.ends([(title, "bold")], [("tokens   of the gap", "dim")] if priced else [])
+    for number, finding in enumerate(findings, 1):
+        _finding(finding, sheet, str(number), gap, run)
+    rest = run.unexplained_tokens
+    if priced and rest is not None:
+        share = view.share_text(rest, gap) if rest > 0 else ""
+        sheet.ends([("     not explained by any of these", "dim")], [(f"{rest:>10,.0f}   {share:>10}", "dim")])
+    steps = view.what_if(run)
+    if steps:
+        tokens = view.number_of(run, "pool.tokens")
+        now = f"now {tokens:,.0f} tokens; " if tokens is not None else ""
+        sheet.gap()
+        sheet.text(now + "; ".join(steps) + ".", MARGIN, first=("WHAT IF", "bold"))
+    sheet.gap()
+
+
+def _finding(finding: Finding, sheet: Sheet, number: str, gap: float, run: RunReport) -> None:
+    style = _COLOURS.get(finding.severity, "")
+    head: list[Piece] = [(f"{number:>3}  ", "dim"), (finding.rule, style), ("  ", "")]
+    tail: list[Piece] = []
+    if finding.lost_tokens:
+        tail = [(f"{finding.lost_tokens:>10,.0f}   {view.share_text(finding.lost_tokens, gap):>10}", "bold")]
+    used, need = cells(finding.rule) + 7, sum(cells(t) for t, _ in tail)
+    titles = list(_wrapped(finding.title, sheet.width - used - need - 2))
+    sheet.ends([*head, (titles[0], "bold")], tail)
+    for more in titles[1:]:
+        sheet.add(" " * used, (more, "bold"))
+    words = [finding.severity, finding.confidence, finding.cause]
+    if finding.explained_by:
+        words.append(f"follows from {finding.explained_by}")
+    if finding.lost_bytes and not finding.lost_tokens:
+        words.append(f"{finding.lost_bytes / GIB:.2f} GiB")
+    sheet.add("     ", (", ".join(w for w in words if w), style if finding.severity == "critical" else "dim"))
+    if finding.summary:
+        sheet.text(finding.summary, 5)
+    for proof in finding.evidence[:PROOFS]:
+        _proof(proof, sheet, run)
+    if len(finding.evidence) > PROOFS:
+        rest = [e.line for e in finding.evidence[PROOFS:]]
+        sheet.add("     ", (f"and {view.lines_text(rest, 8) or str(len(rest)) + ' more'}", "dim"))
+    if finding.fix:
+        sheet.text(finding.fix, 10, "green", first=("     Fix: ", "bold green"))
+    for link in finding.see[:3]:
+        sheet.text(link, 10, "dim", first=("     See: ", "dim"))
+
+
+def _wrapped(text: str, width: int) -> list[str]:
+    from analyzer.report.sheet import wrap
+
+    return list(wrap(text, max(width, 20))) or [""]
+
+
+def _proof(proof: Evidence, sheet: Sheet, run: RunReport) -> None:
+    """One quoted line: its number, its source where that is another one, and as much of it as fits."""
+    place = f"l. {proof.line}" if proof.line else proof.source
+    if proof.line and proof.source and proof.source != run.source:
+        place = f"{clip(proof.source, 24)} {place}"
+    quote = "│" if sheet.blocks else "|"
+    head = f"     {quote} {place}  "
+    room = sheet.width - cells(head)
+    sheet.add((head, "dim"), (clip(proof.text, max(room, 20)), "italic"))
+
+
+def _series(run: RunReport, sheet: Sheet) -> None:
+    charts = view.charts_of(run)
+    if not charts:
+        return
+    count = run.series.get("samples")
+    sheet.add(("WHILE SERVING", "bold"), (f"   {count:,} runtime lines" if isinstance(count, int) else "", "dim"))
+    width = min(40, sheet.width - 48)
+    for chart in charts:
+        drawn = sparkline(chart.values, max(width, 12), blocks=sheet.blocks)
+        low, high, last = (view.figure(v, chart.unit) for v in (chart.low, chart.high, chart.last))
+        span = f"{low} .. {high}" if low != high else low
+        sheet.add(
+            f"  {chart.label:<14}", (f"{drawn:<{max(width, 12)}}", "cyan"), f"  {span}", (f", last {last}", "dim")
+        )
+    retractions = run.series.get("retractions")
+    if isinstance(retractions, dict):
+        sheet.add(f"  {retractions.get('requests', 0):,.0f} requests retracted or preempted")
+    sheet.gap()
+
+
+def _undecided(run: RunReport, sheet: Sheet) -> None:
+    if not run.undecided:
+        return
+    sheet.add(("NOT DECIDED", "bold"))
+    for row in run.undecided:
+        what = row.title or "needs " + ", ".join(row.needs)
+        how = row.how or "needs " + ", ".join(row.needs)
+        sheet.text(f"{what}: {how}" if how != what else what, MARGIN, first=(f"  {row.rule}  ", "dim"))
+    sheet.gap()
+
+
+def _unknown(run: RunReport, sheet: Sheet) -> None:
+    if not run.unknown_scary:
+        return
+    sheet.add(("NOT KNOWN", "bold"), ("   alarming lines that no rule knows; nothing shows that they are fatal", "dim"))
+    for line in run.unknown_scary[:6]:
+        _proof(line, sheet, run)
+    if len(run.unknown_scary) > 6:
+        sheet.add("     ", (f"and {len(run.unknown_scary) - 6} more", "dim"))
+    sheet.gap()
+
+
+def _noise(run: RunReport, sheet: Sheet, *, noise: bool) -> None:
+    if not run.benign:
+        return
+    if not noise:
+        plural = (
+            "lines that look like errors and are" if len(run.benign) > 1 else "line that looks like an error and is"
+        )
+        hint = "--noise lists them" if len(run.benign) > 1 else "--noise shows it"
+        sheet.text(f"{len(run.benign)} {plural} not ({hint})", MARGIN, "dim", first=("NOISE", "bold"))
+        return
+    sheet.add(("NOISE", "bold"), ("   lines that look like errors and are not", "dim"))
+    for row in run.benign:
+        _proof(Evidence(row.source or run.source, row.line, row.text or "(not kept)"), sheet, run)
+        sheet.text(f"{row.rule}: {row.why}", 7, "dim")

@@ -1,0 +1,100 @@
+"""The verdict: one or two plain sentences that say the most important thing first, and nothing without proof."""
+
+from __future__ import annotations
+
+from analyzer.report import view
+from analyzer.report.model import Finding, RunReport
+
+_STAGES = {
+    "arguments": "after reading its arguments", "init": "while it set up its processes",
+    "weights": "while it loaded weights", "pool": "while it sized or allocated the pool",
+    "graphs": "while it captured CUDA graphs", "ready": "when it was ready", "serving": "while serving",
+    "shutdown": "while shutting down",
+}  # fmt: skip
+_REAL = ("proved", "likely")
+_CAPS = ("cap-", "context-exceeds-pool", "queueing-at-cap")
+
+
+def verdict(run: RunReport, stage: str = "") -> str:
+    """What is to be said of ``run`` first. ``stage`` is the furthest stage that it reached."""
+    said = _failed(run, stage) if run.failure is not None else _lived(run, stage)
+    return " ".join(s.rstrip(".") + "." for s in said if s)
+
+
+def _failed(run: RunReport, stage: str) -> list[str]:
+    failure = run.failure
+    assert failure is not None
+    where = _STAGES.get(failure.stage or stage, "")
+    when = {"crashed at startup": "The server did not start", "crashed at runtime": "The server died"}
+    head = when.get(run.outcome, "Something failed") + (f": it failed {where}" if where else "")
+    finding = next((f for f in run.findings if f.cause == failure.cause and f.rule == failure.rule), None)
+    if failure.cause == "elsewhere":
+        return [
+            head,
+            finding.summary if finding else "The cause is not in this log; it is in another process or stream",
+        ]
+    if finding is not None:
+        return [head, finding.title]
+    what = failure.exception or "the last error"
+    message = failure.message.split("\n", 1)[0][:160]
+    text = f"{what} is the first error" + (f": {message}" if message else "")
+    return [head, text, "No rule knows its cause"]
+
+
+def _lived(run: RunReport, stage: str) -> list[str]:
+    said = []
+    tokens = view.number_of(run, "pool.tokens")
+    causes = [f for f in run.findings if f.severity != "info" and not f.explained_by]
+    if tokens is not None:
+        said.append(_pool(run, tokens, causes))
+    top = next((f for f in causes if f.lost_tokens), None) or next(
+        (f for f in causes if f.cause.startswith("pool-")), None
+    )
+    if top is not None:
+        said.append(_hedged(top))
+    cap = next((f for f in causes if f.cause.startswith(_CAPS)), None)
+    said.append(_cap(run, cap))
+    first = next((f for f in causes if f not in (top, cap)), None)
+    if top is None and cap is None and first is not None:
+        said.append(_hedged(first))
+    if tokens is None:
+        said.insert(0, _without_pool(run, stage))
+    elif top is None and cap is None and first is None:
+        said.append("No rule found anything wrong with it")
+    return said
+
+
+def _pool(run: RunReport, tokens: float, causes: list[Finding]) -> str:
+    text = f"The pool holds {tokens:,.0f} tokens"
+    better = [
+        f.pool_if_fixed for f in causes if f.pool_if_fixed and f.confidence in _REAL and f.cause.startswith("pool-")
+    ]
+    if better and max(better) > 1.005 * tokens:
+        text += f"; it would hold {max(better):,.0f}"
+    return text
+
+
+def _hedged(finding: Finding) -> str:
+    """The title, as sure as the finding is."""
+    hedge = {"possible": "Possibly: ", "likely": "Likely: "}.get(finding.confidence, "")
+    return hedge + finding.title
+
+
+def _cap(run: RunReport, cap: Finding | None) -> str:
+    running = view.number_of(run, "limit.running")
+    if cap is not None:
+        return _hedged(cap)
+    if running is None:
+        return ""
+    bound = view.BOUND.get(str(view.value_of(run, "limit.bound_by") or ""), "")
+    return f"{running:,.0f} requests can run at once" + (f", set by {bound}" if bound else "")
+
+
+def _without_pool(run: RunReport, stage: str) -> str:
+    where = _STAGES.get(stage, "")
+    if run.outcome in ("serving", "degraded"):
+        return "The server serves; the log does not show its pool"
+    if run.outcome == "stopped":
+        return "The server was stopped" + (f" {where}" if where else "") + "; the log does not show its pool"
+    ends = f"The log ends {where}" if where else "The log shows no stage of a start-up"
+    return f"{ends}: it holds neither a pool nor a failure"

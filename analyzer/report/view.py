@@ -1,0 +1,266 @@
+"""What every page shows, worked out once: the formats only lay it out.
+
+Nothing here knows a terminal or a browser; texts are plain, figures are formatted, lines are numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from analyzer.report.model import FactRow, Finding, LedgerRow, Report, RunReport
+from analyzer.units import show, show_bytes
+
+ENGINES = {"sglang": "SGLang", "vllm": "vLLM"}
+_BASIS = {"shapes": "from line shapes", "argument": "from an argument", "banner": ""}
+
+
+@dataclass(slots=True)
+class Said:
+    """One statement with the lines that prove it."""
+
+    text: str
+    lines: list[int] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Chart:
+    """One metric over the run. ``values`` may hold None where a line lacked it; ``times`` are seconds or None."""
+
+    name: str
+    label: str
+    unit: str
+    values: list[float | None]
+    times: list[float | None]
+    low: float
+    mean: float
+    high: float
+    last: float
+
+
+def engine_of(run: RunReport) -> str:
+    """``SGLang 0.5.14-0.5.17 (from line shapes)``."""
+    name = ENGINES.get(run.engine or "", run.engine or "unknown engine")
+    if run.version:
+        version = run.version
+    elif run.version_range and any(run.version_range):
+        low, high = (part.lstrip("<>=") for part in run.version_range)
+        version = f"{low}-{high}" if low and high else f"{low} or later" if low else f"{high} or earlier"
+    else:
+        return f"{name}, version unknown" if run.engine else name
+    basis = _BASIS.get(run.version_basis or "", run.version_basis or "")
+    return f"{name} {version}" + (f" ({basis})" if basis else "")
+
+
+def model_of(run: RunReport) -> str:
+    """``Qwen3_5ForCausalLM + draft Qwen3_5ForCausalLMMTP``; the path if the class is not known; ``""`` for neither."""
+    target = value_of(run, "model.arch") or value_of(run, "model.path") or ""
+    draft = value_of(run, "draft.arch")
+    return f"{target} + draft {draft}" if draft else str(target)
+
+
+def ranks_of(run: RunReport) -> int:
+    """How many ranks printed figures of their own, at least 1."""
+    return max((len([r for r in fact.ranks if r]) for fact in run.facts.values()), default=0) or 1
+
+
+def value_of(run: RunReport, name: str) -> Any:
+    """The value of fact ``name``, None if the run lacks it."""
+    fact = run.facts.get(name)
+    return None if fact is None else fact.value
+
+
+def number_of(run: RunReport, name: str) -> float | None:
+    """The value of fact ``name`` if it is a number."""
+    value = value_of(run, name)
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def lines_text(lines: Iterable[int], limit: int = 4) -> str:
+    """``l. 33 35``; ``""`` for no lines; more than ``limit`` end in an ellipsis."""
+    some = list(dict.fromkeys(n for n in lines if n))
+    if not some:
+        return ""
+    return "l. " + " ".join(str(n) for n in some[:limit]) + (" .." if len(some) > limit else "")
+
+
+def pool_said(run: RunReport) -> list[Said]:
+    """What is known of the pool: its size, what stores it, and whether the sizing model reproduces it."""
+    facts, said = run.facts, []
+    tokens, size = number_of(run, "pool.tokens"), number_of(run, "pool.bytes")
+    if tokens is not None:
+        said.append(Said(f"{tokens:,.0f} tokens", _lines(facts, "pool.tokens")))
+    draft = number_of(run, "draft.pool.bytes")
+    if size is not None:
+        text = f"{show_bytes(size)} target + {show_bytes(draft)} draft" if draft else show_bytes(size)
+        said.append(Said(text, _lines(facts, "pool.bytes", "draft.pool.bytes")))
+    elif (size := number_of(run, "pool.available_bytes")) is not None:
+        said.append(Said(f"{show_bytes(size)} available for KV", _lines(facts, "pool.available_bytes")))
+    stored = number_of(run, "pool.bytes_per_token")
+    if stored is not None:
+        said.append(Said(f"{show(stored, 'bytes_per_token')} per token", _lines(facts, "pool.bytes_per_token")))
+    blocks, block = number_of(run, "pool.blocks"), number_of(run, "pool.block_tokens")
+    if blocks is not None:
+        text = f"{blocks:,.0f} blocks" + (f" of {block:,.0f} tokens" if block else "")
+        said.append(Said(text, _lines(facts, "pool.blocks")))
+    return said
+
+
+def sizing_said(run: RunReport) -> str:
+    """Predicted against observed in one sentence, ``""`` if there is no sizing model."""
+    row = run.sizing
+    if row is None:
+        return ""
+    if row.predicted_tokens is None:
+        missing = f"; it lacks {', '.join(row.missing)}" if row.missing else ""
+        return f"the sizing model ({row.formula}) gives no figure{missing}"
+    text = f"the sizing model gives {row.predicted_tokens:,.0f}"
+    if row.error is not None:
+        text += f" ({abs(row.error):.2%} off)".replace("%", " %")
+    text += f", {row.formula}" if row.formula else ""
+    if row.calibrated:
+        text += f"; {', '.join(row.calibrated)} taken from the pool itself, so this is no independent check"
+    return text
+
+
+BOUND = {
+    "state-slots": "state slots", "tokens": "the pool", "request": "as asked", "default": "the engine's default",
+    "seqs": "max_num_seqs",
+}  # fmt: skip
+
+
+def limits_said(run: RunReport) -> list[Said]:
+    """How many requests run at once and why, the context served, and what of it the pool holds."""
+    facts, said = run.facts, []
+    running, tokens = number_of(run, "limit.running"), number_of(run, "pool.tokens")
+    if running is not None:
+        bound = str(value_of(run, "limit.bound_by") or "")
+        why = f" ({BOUND.get(bound, bound)})" if bound else ""
+        said.append(Said(f"{running:,.0f} running{why}", _lines(facts, "limit.running", "limit.bound_by")))
+    context = number_of(run, "limit.context")
+    if context:
+        text = f"context {context:,.0f}"
+        if tokens:
+            part = context / tokens
+            text += f" = {100 * part:.2g} % of the pool" if part <= 1 else f", {part:.2g} times the pool"
+        said.append(Said(text, _lines(facts, "limit.context")))
+    concurrency = number_of(run, "limit.concurrency")
+    if concurrency is not None:
+        text = f"{concurrency:,.2f} requests of that length at once"
+        said.append(Said(text, _lines(facts, "limit.concurrency")))
+    return said
+
+
+def _lines(facts: dict[str, FactRow], *names: str) -> list[int]:
+    return list(dict.fromkeys(line for name in names if name in facts for line in facts[name].lines))
+
+
+def ledger_total(rows: Sequence[LedgerRow]) -> float:
+    """What the device had: the rows add up to it once what was freed again is taken off."""
+    return sum(row.bytes - row.freed for row in rows)
+
+
+def gap_of(run: RunReport) -> float:
+    """The tokens that all priced findings and the unexplained remainder come to."""
+    costs = sum(f.lost_tokens for f in run.findings if f.lost_tokens and f.lost_tokens > 0)
+    return costs + max(0.0, run.unexplained_tokens or 0.0)
+
+
+def share_text(tokens: float, gap: float) -> str:
+    """``95 %`` of the gap."""
+    if gap <= 0:
+        return ""
+    share = 100 * tokens / gap
+    return f"{share:.0f} %" if share >= 1 else "< 1 %"
+
+
+def what_if(run: RunReport) -> list[str]:
+    """One sentence for each priced finding, in order: the pool once it and those before it are fixed."""
+    tokens = number_of(run, "pool.tokens")
+    priced = [f for f in run.findings if f.pool_if_fixed]
+    said, rules = [], ""
+    for finding in priced:
+        rules = f"{rules} and {finding.rule}" if rules else finding.rule
+        pool = finding.pool_if_fixed or 0.0
+        times = f" ({pool / tokens:.3g} times)" if tokens and pool > 1.02 * tokens else ""
+        said.append(f"{rules} fixed: {pool:,.0f} tokens{times}")
+    return said
+
+
+def main_findings(run: RunReport) -> list[Finding]:
+    """The findings in order, those that another one explains right after it."""
+    ordered: list[Finding] = []
+    known = {f.rule for f in run.findings}
+    for finding in run.findings:
+        if finding.explained_by in known:
+            continue
+        ordered.append(finding)
+        ordered += [f for f in run.findings if f.explained_by == finding.rule and f.rule != finding.rule]
+    ordered += [f for f in run.findings if not any(f is o for o in ordered)]
+    return ordered
+
+
+_CHARTS = {
+    "running": ("running", "requests"), "queued": ("waiting", "requests"), "usage": ("pool usage", "fraction"),
+    "state_usage": ("state usage", "fraction"), "accept_length": ("accept length", "ratio"),
+    "decode_rate": ("tokens/s", "rate"),
+}  # fmt: skip
+
+
+def charts_of(run: RunReport) -> list[Chart]:
+    """The metrics of the run's series that can be drawn."""
+    points = run.series.get("points")
+    if not isinstance(points, dict):
+        return []
+    times = _numbers(points.get("time"))
+    charts = []
+    for name, (label, unit) in _CHARTS.items():
+        values, stat = _numbers(points.get(name)), run.series.get(name)
+        known = [v for v in values if v is not None]
+        if not known or len(values) != len(times):
+            continue
+        stat = stat if isinstance(stat, dict) else {}
+        low, high, last = (
+            float(stat.get(k, d)) for k, d in (("min", min(known)), ("max", max(known)), ("last", known[-1]))
+        )
+        mean = float(stat.get("mean", sum(known) / len(known)))
+        charts.append(Chart(name, label, unit, values, times, low, mean, high, last))
+    return charts
+
+
+def _numbers(values: object) -> list[float | None]:
+    if not isinstance(values, list | tuple):
+        return []
+    return [float(v) if isinstance(v, int | float) and not isinstance(v, bool) else None for v in values]
+
+
+def figure(value: float, unit: str) -> str:
+    """A figure of a chart: fractions as per cent, the rest short."""
+    if unit == "fraction":
+        return f"{100 * value:.0f} %"
+    return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value:.2f}"
+
+
+def arguments_of(run: RunReport) -> list[tuple[str, str]]:
+    """The launch arguments that the log shows, sorted by name."""
+    prefix = "args."
+    names = sorted(name for name in run.facts if name.startswith(prefix))
+    return [(name[len(prefix) :], show(run.facts[name].value, run.facts[name].unit)) for name in names]
+
+
+def headline(run: RunReport) -> str:
+    """The pool or the failure in a few words, for tables of many runs."""
+    if run.failure:
+        return run.failure.cause
+    tokens = number_of(run, "pool.tokens")
+    return f"{tokens:,.0f} tokens" if tokens is not None else "no pool shown"
+
+
+def counted(report: Report) -> str:
+    """``3 runs: 1 serving, 2 crashed at startup``."""
+    outcomes: dict[str, int] = {}
+    for run in report.runs:
+        outcomes[run.outcome] = outcomes.get(run.outcome, 0) + 1
+    parts = ", ".join(f"{n} {name}" for name, n in sorted(outcomes.items(), key=lambda kv: (-kv[1], kv[0])))
+    return f"{len(report.runs)} run{'s' if len(report.runs) != 1 else ''}: {parts}"
