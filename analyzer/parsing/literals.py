@@ -1,0 +1,188 @@
+"""The fixed text of a shape: by what its candidates are found, and how far a search for it may run.
+
+- *heads*: the literals with which every match begins (for a look-up by the first characters of a message);
+- *keys*: literals of which every match contains at least one (for the search anywhere in a text);
+- *must*: literals that every match contains (a cheap test before an expression is compiled or run);
+- *weight*: how many fixed characters every match has; heavier shapes are more specific and are tried first;
+- *reach*: how much text is searched, so that the time for one record is bounded whatever it holds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from analyzer.parsing.lower import BEGIN, END, WHOLE, Choice, Loop, Part, Sequence, Slot
+from analyzer.parsing.regexes import unbounded_characters
+from analyzer.parsing.syntax import Literal
+
+HEAD_LENGTHS = (24, 12, 6, 3)
+"""A head is looked up by so many characters: the longest of these that it has."""
+
+FULL_REACH = 1 << 16
+"""Characters of a record that are searched by shapes which are not meant for long dumps."""
+
+_REACHES = (FULL_REACH, 1 << 14, 1 << 12, 1 << 10)
+"""Reach by the number of wide terminals: trying all ways to split a text among them takes a power of its length."""
+
+_MOST_HEADS = 48
+_MOST_MUST = 3
+
+
+def flat(part: Part) -> Iterator[Literal | Slot]:
+    """All literals and slots of a shape in order of writing."""
+    if isinstance(part, Literal | Slot):
+        yield part
+    elif isinstance(part, Sequence):
+        for item in part.items:
+            yield from flat(item)
+    elif isinstance(part, Choice):
+        for option in part.options:
+            yield from flat(option)
+    else:
+        yield from flat(part.item)
+
+
+def heads(part: Part) -> list[str] | None:
+    """The literals with which every match begins, or None if some match begins with a terminal or too many exist."""
+    found = _beginnings((part,), HEAD_LENGTHS[0])
+    if found is None or any(len(head) < HEAD_LENGTHS[-1] for head in found):
+        return None
+    return sorted(found)
+
+
+def _beginnings(parts: tuple[Part, ...], length: int) -> set[str] | None:
+    """The first ``length`` fixed characters of every way to match ``parts``; shorter where a terminal follows."""
+    if not parts or length <= 0:
+        return {""}
+    first, rest = parts[0], parts[1:]
+    if isinstance(first, Slot):
+        return _beginnings(rest, length) if first.terminal.name == BEGIN else {""}
+    if isinstance(first, Literal):
+        if first.any_case:
+            return {""}
+        text = first.text[:length]
+        after = _beginnings(rest, length - len(text))
+        return None if after is None else {text + more for more in after}
+    if isinstance(first, Sequence):
+        return _beginnings((*first.items, *rest), length)
+    if isinstance(first, Choice):
+        ways = [(option, *rest) for option in first.options]
+    else:  # a loop: its item first (what follows a second round is left open), or without it
+        once = (first.item, *rest) if first.high == 1 else (first.item,)
+        ways = [once] if first.low else [once, rest]
+    found: set[str] = set()
+    for way in ways:
+        more = _beginnings(way, length)
+        if more is None or len(found) + len(more) > _MOST_HEADS:
+            return None
+        found |= more
+    return found
+
+
+def keys(part: Part) -> list[str]:
+    """The best set of literals of which every match holds at least one; empty if there is none."""
+    return sorted(_keys(part) or ())
+
+
+def _keys(part: Part) -> frozenset[str] | None:
+    if isinstance(part, Literal):
+        return None if part.any_case or not part.text.strip() else frozenset({part.text})
+    if isinstance(part, Sequence):
+        sets = [found for item in _joined(part.items) if (found := _keys(item))]
+        return max(sets, key=lambda found: (min(map(len, found)), -len(found)), default=None)
+    if isinstance(part, Choice):
+        options = [_keys(option) for option in part.options]
+        return None if None in options else frozenset().union(*(found for found in options if found))
+    if isinstance(part, Loop) and part.low:
+        return _keys(part.item)
+    return None
+
+
+def _joined(items: tuple[Part, ...]) -> list[Part]:
+    """The items with sequences opened and neighbouring literals joined."""
+    joined: list[Part] = []
+    for item in items:
+        inner = _joined(item.items) if isinstance(item, Sequence) else [item]
+        if isinstance(item, Choice) and len(item.options) == 1:
+            inner = _joined((item.options[0],))
+        for each in inner:
+            last = joined[-1] if joined else None
+            if isinstance(each, Literal) and isinstance(last, Literal) and not each.any_case and not last.any_case:
+                joined[-1] = Literal(last.text + each.text)
+            else:
+                joined.append(each)
+    return joined
+
+
+def must(part: Part) -> list[str]:
+    """The longest literals that every match contains."""
+    found = [literal.text for literal in _mandatory(part) if not literal.any_case]
+    return sorted(set(found), key=len, reverse=True)[:_MOST_MUST]
+
+
+def _mandatory(part: Part) -> Iterator[Literal]:
+    if isinstance(part, Literal):
+        yield part
+    elif isinstance(part, Sequence):
+        for item in _joined(part.items):
+            yield from _mandatory(item)
+    elif isinstance(part, Choice) and len(part.options) == 1:
+        yield from _mandatory(part.options[0])
+    elif isinstance(part, Loop) and part.low:
+        yield from _mandatory(part.item)
+
+
+def weight(part: Part) -> int:
+    """The least number of fixed characters in a match."""
+    if isinstance(part, Literal):
+        return len(part.text)
+    if isinstance(part, Sequence):
+        return sum(weight(item) for item in part.items)
+    if isinstance(part, Choice):
+        return min(weight(option) for option in part.options)
+    return weight(part.item) * part.low if isinstance(part, Loop) else 0
+
+
+def wide_slots(part: Part) -> int:
+    """The most terminals in one match that can run over the literal which ends them."""
+    return max(_wide((part,), frozenset("\n")), default=0)
+
+
+def _wide(parts: tuple[Part, ...], after: frozenset[str]) -> Iterator[int]:
+    """Counts per way to match; ``after`` are the characters of what follows the parts."""
+    total = 0
+    for index in range(len(parts) - 1, -1, -1):
+        part = parts[index]
+        if isinstance(part, Literal):
+            after = frozenset(part.text)
+        elif isinstance(part, Slot):
+            if part.terminal.name not in (BEGIN, END):
+                taken = unbounded_characters(part.terminal.regex)
+                total += bool(after) and after <= taken
+                after = frozenset()
+            else:
+                after = frozenset("\n")
+        elif isinstance(part, Sequence):
+            total += max(_wide(part.items, after), default=0)
+            after = _start(part, after)
+        elif isinstance(part, Choice):
+            total += max((max(_wide((option,), after), default=0) for option in part.options), default=0)
+            after = _start(part, after)
+        else:
+            total += max(_wide((part.item,), after), default=0)
+            after = _start(part, after)
+    yield total
+
+
+def _start(part: Part, after: frozenset[str]) -> frozenset[str]:
+    """The characters of the literals with which ``part`` begins (of one way to match it, which is enough here)."""
+    begin = _beginnings((part,), HEAD_LENGTHS[0])
+    first = min(begin, key=len, default="") if begin else ""
+    return frozenset(first) or after
+
+
+def reach(part: Part) -> int:
+    """How many characters of a record are searched for this shape; 0 for all."""
+    if any(isinstance(leaf, Slot) and leaf.terminal.name in WHOLE for leaf in flat(part)):
+        return 0
+    return _REACHES[min(wide_slots(part), len(_REACHES) - 1)]

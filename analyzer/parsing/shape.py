@@ -1,0 +1,93 @@
+"""One shape at run time: its expression, compiled when first needed, and how its groups become fields."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+from analyzer.events import Event
+from analyzer.framing.record import Record
+from analyzer.parsing.values import converter
+
+
+class Shape:
+    """A kind of message of one engine. ``heads``, ``keys``, ``must``, ``weight``, ``reach``: see ``literals``."""
+
+    __slots__ = (
+        "_fields", "_match", "_plan", "_search", "engine", "heads", "keys", "kind", "meaning", "must", "notes",
+        "pattern", "place", "reach", "units", "weight",
+    )  # fmt: skip
+
+    def __init__(self, entry: dict[str, Any]) -> None:
+        self.kind: str = entry["kind"]
+        self.engine: str = entry["engine"]
+        self.place: str = entry["place"]
+        self.pattern: str = entry["pattern"]
+        self.heads: list[str] | None = entry["heads"]
+        self.keys: list[str] = entry["keys"]
+        self.must: list[str] = entry["must"]
+        self.weight: int = entry["weight"]
+        self.reach: int = entry["reach"]
+        self.meaning: str = entry["meaning"]
+        self.notes: list[list[str]] = entry["notes"]
+        """[first version, last version, text] of each version comment; "" is an open end."""
+        self._fields: list[list[Any]] = entry["fields"]
+        self.units: dict[str, str] = {field[1]: field[3] for field in self._fields}
+        self._match: Callable[..., re.Match[str] | None] | None = None
+        self._search: Callable[..., re.Match[str] | None]
+        self._plan: tuple[tuple[int, str, Callable[[str], Any], bool], ...]
+
+    def __repr__(self) -> str:
+        return f"<Shape {self.engine}/{self.kind} {self.place}>"
+
+    def _compile(self) -> None:
+        compiled = re.compile(self.pattern)
+        self._plan = tuple(
+            (index, name, converter(kind, scale, tuple(none)), kind == "nested")
+            for index, name, kind, _unit, scale, none in self._fields
+        )
+        self._search = compiled.search
+        self._match = compiled.match
+
+    def match_start(self, text: str) -> re.Match[str] | None:
+        """A match that begins where ``text`` begins."""
+        for literal in self.must:
+            if literal not in text:
+                return None
+        if self._match is None:
+            self._compile()
+        assert self._match is not None
+        return self._match(text, 0, self.reach or len(text))
+
+    def search(self, text: str, near: int = 0) -> re.Match[str] | None:
+        """The leftmost match in as much of ``text`` as this shape reaches, around position ``near``."""
+        for literal in self.must:
+            if literal not in text:
+                return None
+        if self._match is None:
+            self._compile()
+        reach = self.reach
+        if not reach or len(text) <= reach:
+            return self._search(text)
+        start = max(0, near - reach // 2)
+        return self._search(text, start, start + reach)
+
+    def event(self, found: re.Match[str], record: Record) -> Event:
+        """The event of a match. A field whose text is no value of its type is left out."""
+        texts = found.groups()
+        fields: dict[str, Any] = {}
+        cut = False
+        for index, name, convert, nested in self._plan:
+            text = texts[index]
+            if text is None:
+                continue
+            try:
+                value = convert(text)
+            except ValueError:
+                continue
+            if nested and value is not None:
+                value, complete = value
+                cut = cut or not complete
+            fields[name] = value
+        return Event(self.kind, self.engine, record, fields, self.units, cut)
