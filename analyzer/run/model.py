@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analyzer.events import Event
+from analyzer.framing.record import Record
 from analyzer.run.facts import Facts, Where
 
 OUTCOMES = (
@@ -44,7 +45,7 @@ class Failure:
     ranks: tuple[str, ...] = ()
     stage: str = ""
     kind: str = "exception"
-    """exception, killed, watchdog, signal, exit, hang"""
+    """exception, killed, watchdog, exit (a line without an exception), elsewhere (only wrappers are in the log)"""
     wrapper: bool = False
     consequence: bool = False
     cut: bool = False
@@ -79,6 +80,8 @@ class Run:
     series: dict[str, Any] = field(default_factory=dict)
     """Summaries of runtime lines, JSON-ready."""
     notes: list[str] = field(default_factory=list)
+    scary: list[Record] = field(default_factory=list)
+    """Records that look frightening and that no grammar recognised; bounded."""
 
     @property
     def failure(self) -> Failure | None:

@@ -1,0 +1,307 @@
+"""Collects what looks like a failure in one run and judges which of it is the cause.
+
+Order in time decides: the first failure that is not a wrapper is the cause, what comes after it follows from it. What
+comes after an orderly stop is an artefact of the stop, what the server outlived was not fatal, what a client was
+refused concerns the client. Failures of the network between ranks are "soft": they yield to a harder one beside them.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+
+from analyzer.framing.record import Record
+from analyzer.run import signals
+from analyzer.run.facts import Where
+from analyzer.run.model import Failure, Frame
+from analyzer.run.signals import Signal
+from analyzer.run.tracebacks import Link, Traceback, exception_line, parse
+
+_LIMIT = 400
+_TEXT = 20_000
+_WINDOW_SECONDS = 180.0
+_WINDOW_RECORDS = 600
+
+_WRAPPER_CLASSES = frozenset({
+    "EngineDeadError", "AsyncEngineDeadError", "MQEngineDeadError", "ChildFailedError", "CancelledError",
+    "KeyboardInterrupt", "SystemExit", "GeneratorExit", "ActorDiedError", "RayActorError", "ActorUnavailableError",
+})  # fmt: skip
+_WRAPPER_TEXT = re.compile(
+    r"Engine core initialization failed|Engine process failed to start|WorkerProc initialization failed"
+    r"|Executor failed|^cancelled$|EngineCore encountered an issue|Background loop (?:has errored|is (?:not|stopped))"
+    r"|Task finished unexpectedly|[Rr]ank \d+ scheduler (?:is dead|died)|Initialization failed\. (?:Please|warmup)"
+    r"|[Ss]ee (?:the )?(?:root cause|stack trace|error messages?) (?:above|for)|MQLLMEngine terminated"
+    r"|at interpreter shutdown|cannot schedule new futures after|Engine loop (?:is not running|has died)"
+    r"|Engine core process \S+ died|MQLLMEngine is already dead|Event loop is closed|Engine is (?:dead|not running)"
+)
+_REMOTE = re.compile(
+    r"^(?:Worker failed with error|Call to \S+ method failed:?) ['\"]?(.*?)(?:['\"],? please check|['\"]?$)", re.S
+)
+_SOFT_CLASSES = frozenset({
+    "BrokenPipeError", "EOFError", "ConnectionResetError", "ConnectionError", "ConnectionRefusedError",
+    "DistNetworkError", "ZMQError", "IncompleteReadError", "ConnectionAbortedError",
+})  # fmt: skip
+_SOFT_TEXT = re.compile(
+    r"(?i)connection (?:closed|reset|refused|aborted) by peer|broken pipe|remote process exited|ncclRemoteError"
+    r"|communicator was aborted|recvValue failed|failed to recv|heartbeat|tcpstore|socket (?:timeout|closed)"
+    r"|Application timeout caused pair closure|torch_elastic"
+)
+_CLIENT_HEAD = re.compile(
+    r"Exception in ASGI application|Error in preprocessing prompt inputs|Error in (?:applying )?chat template"
+    r"|Error with model|Error while parsing|Error in preparing|Error handling request|Request \S+ failed \(bad"
+    r"|Error in chat completion|Error in completion|Error in beam search|Exception occurred during (?:stream|request)"
+)
+_CLIENT_FRAMES = re.compile(
+    r"/(?:starlette|fastapi|uvicorn)/|/entrypoints/openai/(?:serving_|api_server|chat_completion|completion)"
+    r"|/entrypoints/(?:serve|renderer|chat_utils|http_server)|/srt/entrypoints/"
+)
+_CLIENT_CLASSES = re.compile(
+    r"^(?:ValueError|VLLMValidationError|ValidationError|RequestValidationError|BadRequest\w*|HTTPException|TemplateError"
+    r"|UndefinedError|TypeError|KeyError|NotImplementedError|JSONDecodeError|ClientDisconnect|GenerationError"
+    r"|TokenizerError|UnidentifiedImageError|InvalidURL|ClientResponseError|OpenAIError|VLLMNotFoundError|\w*HTTPError)$"
+)
+_ENGINE_FILE = re.compile(r"/(?:vllm|sglang)/|/(?:site|dist)-packages/|/lib/python3|^<frozen|/torch/|\.pxi$|\.pyx$")
+
+
+@dataclass(slots=True)
+class Entry:
+    """One observed failure, before it is judged. ``order`` counts the records of the run."""
+
+    failure: Failure
+    order: int
+    time: float | None
+    ready: bool
+    """The server had said that it serves, or had served, when this happened."""
+    soft: bool = False
+    client: bool = False
+    user_code: bool = False
+    code: int | None = None
+    key: str = ""
+
+    @property
+    def hard_exception(self) -> bool:
+        """An exception with a name of its own that no network error explains."""
+        return self.failure.kind == "exception" and bool(self.failure.exception) and not self.soft
+
+
+def engine_frame(frames: tuple[Frame, ...]) -> Frame | None:
+    """The innermost frame inside the engine's own code."""
+    return next((f for f in reversed(frames) if re.search(r"(?:^|/)(?:vllm|sglang)/", f.file)), None)
+
+
+def _key(exception: str, message: str) -> str:
+    """What makes two reports of one failure equal: class and message without figures and names of devices."""
+    text = re.sub(r"0x[0-9a-f]+|\d+", "#", message.split("\n", 1)[0])[:120]
+    return f"{exception.rsplit('.', 1)[-1]}: {text}"
+
+
+class FailureLog:
+    """The failures of one run as they come."""
+
+    def __init__(self) -> None:
+        self.entries: list[Entry] = []
+        self.stop: tuple[int, Where] | None = None
+        self.first_death: int | None = None
+        self._by_key: dict[str, Entry] = {}
+        self._served: list[int] = []
+        self._ready: int | None = None
+
+    # what is seen
+
+    def served(self, order: int) -> None:
+        """A request was answered at ``order``: the server lives."""
+        if self._served and (not self.entries or self._served[-1] > self.entries[-1].order):
+            self._served[-1] = order
+        else:
+            self._served.append(order)
+
+    def became_ready(self, order: int) -> None:
+        """The server said that it serves."""
+        self._ready = order
+
+    def traceback(self, record: Record, order: int, stage: str, ready: bool) -> None:
+        """Takes a traceback record."""
+        parsed = parse(record.text)
+        root = parsed.root
+        signal = signals.signal_of(parsed.head) if parsed.head else None
+        if signal is not None and signal.kind == signals.STOP:
+            self._note_stop(order, record, signal)
+        base = Failure(
+            exception=root.exception if root else "",
+            message=root.message if root else "",
+            where=_places(record, parsed, root),
+            first_line=record.line,
+            frames=root.frames if root else parsed.frames,
+            process=record.process,
+            rank=record.rank,
+            stage=stage,
+            cut=root is None,
+            text=_bounded(record.text),
+        )
+        entry = Entry(base, order, record.time, ready)
+        self._classify(entry, parsed)
+        if root is not None and root.short == "KeyboardInterrupt" and self.first_death is None:
+            self._note_stop(order, record, Signal(signals.STOP, "interrupt", "KeyboardInterrupt"))
+        self._add(entry, record)
+
+    def signal(self, record: Record, signal: Signal, order: int, stage: str, ready: bool) -> None:
+        """Takes a line that bears on life and death."""
+        if signal.kind == signals.STOP or signal.code in (-15, 143):
+            self._note_stop(order, record, signal)
+            return
+        kind = {
+            signals.DEATH: "killed", signals.KILL: "killed", signals.WATCHDOG: "watchdog", signals.WRAPPER: "exit",
+        }.get(signal.kind, "exit")  # fmt: skip
+        failure = Failure(
+            exception=signal.label,
+            message=signal.text,
+            where=(Where.of(record, signal.index),),
+            first_line=record.line,
+            process=record.process,
+            rank=record.rank,
+            stage=stage,
+            kind=kind,
+            wrapper=signal.kind == signals.WRAPPER,
+            text=_bounded(record.text),
+        )
+        self._add(Entry(failure, order, record.time, ready, code=signal.code), record)
+
+    def lone_exception(self, record: Record, order: int, stage: str, ready: bool) -> None:
+        """Takes a record whose first line is the last line of a traceback that the log does not hold."""
+        found = exception_line(record.text.split("\n", 1)[0])
+        if found is None:
+            return
+        message = (found[1] + "\n" + record.text.partition("\n")[2]).strip()
+        failure = Failure(
+            found[0], message[:4000], (Where.of(record),), record.line, (), record.process, record.rank,
+            stage=stage, text=_bounded(record.text),
+        )  # fmt: skip
+        entry = Entry(failure, order, record.time, ready)
+        self._classify(entry, None)
+        self._add(entry, record)
+
+    # how it is kept
+
+    def _note_stop(self, order: int, record: Record, signal: Signal) -> None:
+        if self.stop is None and self.first_death is None:
+            self.stop = (order, Where.of(record, signal.index))
+
+    def _classify(self, entry: Entry, parsed: Traceback | None) -> None:
+        failure = entry.failure
+        short = failure.exception.split("(", 1)[0].rsplit(".", 1)[-1]
+        if remote := _REMOTE.match(failure.message):
+            inner = remote.group(1).strip()
+            echoed = any(_same_message(inner, e.failure.message) for e in self.entries if not e.failure.wrapper)
+            failure.wrapper = echoed or not inner
+            failure.message = inner or failure.message
+        elif short in _WRAPPER_CLASSES or _WRAPPER_TEXT.search(failure.message):
+            failure.wrapper = True
+        entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
+        head = parsed.head if parsed else ""
+        files = [f.file for f in failure.frames]
+        client = _CLIENT_HEAD.search(head) is not None or any(map(_CLIENT_FRAMES.search, files))
+        entry.client = client and (not short or _CLIENT_CLASSES.match(short) is not None)
+        entry.user_code = bool(files) and not any(map(_ENGINE_FILE.search, files))
+        entry.key = _key(failure.exception, failure.message) if failure.exception else ""
+
+    def _add(self, entry: Entry, record: Record) -> None:
+        known = self._by_key.get(entry.key) if entry.key else None
+        if known is not None:
+            ranks = dict.fromkeys((*known.failure.ranks, entry.failure.rank or record.process))
+            known.failure.ranks = tuple(r for r in ranks if r)
+            return
+        entry.failure.ranks = (entry.failure.rank,) if entry.failure.rank else ()
+        if len(self.entries) >= _LIMIT:
+            return
+        self.entries.append(entry)
+        if entry.key:
+            self._by_key[entry.key] = entry
+        if self.first_death is None and (self._is_death(entry) or entry.failure.kind == "exit"):
+            self.first_death = entry.order
+
+    # how it is judged
+
+    def judged(self, last_order: int) -> list[Failure]:
+        """All failures in order of time, each marked as cause, wrapper, consequence or one request's own."""
+        marked = [(entry, self._fate(entry)) for entry in self.entries]
+        alive = [entry for entry, fate in marked if fate == "candidate"]
+        cause = self._cause(alive)
+        if cause is None:
+            cause = self._last_resort(marked)
+        result = []
+        for entry, fate in marked:
+            failure = replace(entry.failure)
+            if entry is cause:
+                if failure.wrapper:
+                    failure.kind = "elsewhere"
+                failure.wrapper = failure.consequence = False
+            elif fate in ("request", "survived"):
+                failure.request_level = True
+            elif fate in ("stopped", "candidate"):
+                failure.consequence = True
+            result.append(failure)
+        return result
+
+    def cause_entry(self) -> Entry | None:
+        """The entry of the cause, None if there is none."""
+        marked = [(entry, self._fate(entry)) for entry in self.entries]
+        return self._cause([e for e, fate in marked if fate == "candidate"]) or self._last_resort(marked)
+
+    def _fate(self, entry: Entry) -> str:
+        failure = entry.failure
+        if self.stop is not None and entry.order >= self.stop[0] and failure.kind != "watchdog":
+            return "stopped"
+        if failure.wrapper:
+            return "wrapper"
+        if entry.client:
+            return "request"
+        if entry.user_code and entry.ready:
+            return "request"
+        death = next((e.order for e in self.entries if e.order > entry.order and self._is_death(e)), None)
+        for order in self._served:
+            if order > entry.order and (death is None or order < death) and failure.kind != "killed":
+                return "survived"
+        if self._ready is not None and self._ready > entry.order and (death is None or death > self._ready):
+            return "survived"
+        return "candidate"
+
+    @staticmethod
+    def _is_death(entry: Entry) -> bool:
+        return not entry.client and (entry.failure.wrapper or entry.failure.kind in ("killed", "watchdog"))
+
+    def _cause(self, alive: list[Entry]) -> Entry | None:
+        if not alive:
+            return None
+        first = alive[0]
+        unnamed = first.failure.kind == "killed" and first.code is None and first.failure.exception != signals.HOST_OOM
+        if first.soft or unnamed or first.failure.cut:
+            return next((e for e in alive if e.hard_exception and _near(first, e)), first)
+        return first
+
+    def _last_resort(self, marked: list[tuple[Entry, str]]) -> Entry | None:
+        """Only wrappers are left: the cause is elsewhere, and the first wrapper stands for it."""
+        return next((e for e, fate in marked if fate == "wrapper" and not e.client), None)
+
+
+def _near(a: Entry, b: Entry) -> bool:
+    if a.time is not None and b.time is not None:
+        return abs(a.time - b.time) <= _WINDOW_SECONDS
+    return abs(a.order - b.order) <= _WINDOW_RECORDS
+
+
+def _same_message(a: str, b: str) -> bool:
+    a, b = a.split("\n", 1)[0][:60], b.split("\n", 1)[0][:60]
+    return bool(a) and (a.startswith(b) or b.startswith(a))
+
+
+def _bounded(text: str) -> str:
+    return text if len(text) <= _TEXT else text[: _TEXT // 2] + "\n…\n" + text[-_TEXT // 2 :]
+
+
+def _places(record: Record, parsed: Traceback, root: Link | None) -> tuple[Where, ...]:
+    """The exception's own line, the traceback's first line, the line that says most, the chain's other exceptions."""
+    if root is None:
+        return (Where.of(record),)
+    rows = [root.end, root.start, *([root.key_line] if root.key_line >= 0 else [])]
+    rows += [link.end for link in parsed.links if link is not root][:4]
+    return tuple(Where.of(record, row) for row in dict.fromkeys(rows))

@@ -1,0 +1,137 @@
+"""Outcome of a run from evidence: stages reached, failures, the order of a stop, other witnesses. Never from words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Protocol
+
+from analyzer.run.facts import Where
+from analyzer.run.model import Failure, Run
+from analyzer.run.signals import HOST_OOM
+
+START_UP_STAGES = ("arguments", "init", "weights", "pool", "graphs")
+
+_RUNTIME_FRAMES = re.compile(
+    r"^(?:event_loop_\w+|run_event_loop|dispatch_event_loop|process_batch_result\w*|get_next_batch_to_run|check_memory"
+    r"|self_check_during_idle|on_idle|run_batch|run_busy_loop|_process_engine_step|process_engine_step|step_fn"
+    r"|step_with_batch_queue|run_engine_loop|engine_step|run_engine_loop|step_async|handle_loop|output_handler"
+    r"|_run_workers_async|recv_requests|update_running_batch|retract_decode|execute_model|generate|_run_output_handler)$"
+)
+_STARTUP_FRAMES = re.compile(
+    r"^(?:load_model|get_model|determine_available_memory|determine_num_available_blocks|profile_run|_dummy_run"
+    r"|_dummy_sampler_run|initialize_from_config|initialize_cache|_initialize_kv_caches|compile_or_warm_up_model"
+    r"|capture_model|init_device_graphs|init_cuda_graphs|init_memory_pool|init_model_worker|init_worker|init_device"
+    r"|create_engine_config|from_engine_args|init_torch_distributed|initialize|_wait_for_warmup|launch_server"
+    r"|_launch_subprocesses|build_async_engine_client\w*|make_client|launch_core_engines|__post_init__|prepare_server_args"
+    r"|execute_warmup|_execute_server_warmup|kernel_warmup|warmup_\w+)$"
+)
+
+
+class Evidence(Protocol):
+    """What the folding of a run gives to decide its outcome: places, and whether the log shows the server's start."""
+
+    stages: dict[str, Where]
+
+    @property
+    def stop(self) -> Where | None: ...
+    @property
+    def ready(self) -> Where | None: ...
+    @property
+    def served(self) -> Where | None: ...
+    @property
+    def end(self) -> Where | None: ...
+    @property
+    def seen_start(self) -> bool: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Outcome in contract.md's words and the lines that decide it."""
+
+    outcome: str
+    basis: tuple[Where, ...]
+
+
+def startup_failure(failure: Failure, ready: bool, seen_start: bool) -> bool:
+    """Whether ``failure`` kept the server from serving (else it ended one that served).
+
+    ``ready``: the server had served or said that it serves; ``seen_start``: the log shows how it started.
+    """
+    if ready:
+        return False
+    if seen_start:
+        return True
+    names = [frame.function for frame in failure.frames]
+    if any(map(_STARTUP_FRAMES.match, names)):
+        return True
+    if any(map(_RUNTIME_FRAMES.match, names)):
+        return False
+    if failure.kind in ("watchdog", "killed"):
+        return False
+    return failure.stage not in ("ready", "serving")
+
+
+def decide(evidence: Evidence, cause: Failure | None, cause_ready: bool) -> Verdict:
+    """The outcome as the log alone shows it."""
+    if cause is not None:
+        startup = startup_failure(cause, cause_ready, evidence.seen_start)
+        return Verdict("crashed at startup" if startup else "crashed at runtime", cause.where[:2])
+    if evidence.stop is not None:
+        return Verdict("stopped", _known(evidence.served or evidence.ready, evidence.stop))
+    if evidence.served is not None or evidence.ready is not None:
+        return Verdict("serving", _known(evidence.ready, evidence.served))
+    if any(stage in evidence.stages for stage in START_UP_STAGES):
+        return Verdict("starting", _known(*list(evidence.stages.values())[-1:], evidence.end))
+    return Verdict("unknown", _known(evidence.end))
+
+
+def _known(*places: Where | None) -> tuple[Where, ...]:
+    return tuple(dict.fromkeys(place for place in places if place is not None))
+
+
+def weigh_witnesses(run: Run) -> None:
+    """Lets what is known from outside (exit code, OOM-killed flag) take part; call it once they are among the facts.
+
+    An exit code of 0 proves no health and 137 does not name the kernel's OOM killer; only the container's own
+    ``oom_killed`` does. Without a failure in the log, a code other than 0 or 143 says that the run did not end well.
+    """
+    code, killed = run.facts.value("container.exit_code"), run.facts.value("container.oom_killed")
+    if run.failure is not None or (code is None and not killed):
+        return
+    places = run.facts.where("container.oom_killed" if killed else "container.exit_code")
+    if killed or (code not in (0, 143, 130) and run.outcome != "stopped"):
+        text = f"the container ended with exit code {code}"
+        label, kind = ("process died", "killed") if code in (137, -9) else ("exit", "exit")
+        if killed:
+            text, label, kind = "the container was killed for its memory limit", HOST_OOM, "killed"
+        run.failures.append(Failure(label, text, places or (Where("container", 0, text),), stage=run.stage, kind=kind))
+        served = "ready" in run.stages or "serving" in run.stages
+        run.outcome = "crashed at runtime" if served else "crashed at startup"
+        run.outcome_basis = (*places, *run.outcome_basis)
+    elif run.outcome in ("serving", "starting") and code is not None:
+        run.outcome, run.outcome_basis = "stopped", (*places, *run.outcome_basis)
+
+
+_DEGRADING = {
+    "spec-never-accepts": ("critical", "warning"),
+    "context-exceeds-pool": ("critical",),
+    "request-refused": ("critical",),
+    "request-transfer-failed": ("critical", "warning"),
+    "slow-decode": ("critical",),
+    "cap-kv-full": ("critical",),
+}
+"""Causes that make a serving run a degraded one, and from which severity."""
+
+
+def refine_outcome(run: Run, findings: Iterable[object]) -> str:
+    """``degraded`` in place of ``serving`` where a finding shows a real defect of the service; else the outcome.
+
+    ``findings`` have ``cause`` and ``severity``. Call it after the rules; it also sets ``run.outcome``.
+    """
+    if run.outcome == "serving" and any(
+        getattr(f, "severity", "") in _DEGRADING.get(getattr(f, "cause", ""), ()) for f in findings
+    ):
+        run.outcome = "degraded"
+    return run.outcome
