@@ -147,6 +147,15 @@ def explain(paths: Sequence[str], options: Options | None = None) -> Report:
 
     Raises ``UserError`` (status 3) for an input that cannot be read or that holds nothing.
     """
+    return _read(paths, options).report()
+
+
+def read_runs(paths: Sequence[str], options: Options | None = None) -> list[Run]:
+    """The runs in ``paths``, not judged. Raises as ``explain`` does."""
+    return _read(paths, options).runs()
+
+
+def _read(paths: Sequence[str], options: Options | None) -> Analysis:
     from analyzer.sources import open_sources
 
     analysis = Analysis(options or Options())
@@ -158,4 +167,4 @@ def explain(paths: Sequence[str], options: Options | None = None) -> Report:
     if not any(i.lines or i.bytes for i in analysis.inputs):
         names = ", ".join(i.source for i in analysis.inputs) or "the input"
         raise UserError(f"{names} is empty: give a log that an SGLang or vLLM server printed", status=3)
-    return analysis.report()
+    return analysis

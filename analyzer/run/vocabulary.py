@@ -125,6 +125,7 @@ VOCABULARY: dict[str, Spec] = {
     "failure.origin": Spec("name", "the process that raised it"),
     "failure.stage": Spec("name", "the stage in which it was raised"),
     "failure.exit_code": Spec("count", "the exit code of the process or container"),
+    "container.health": Spec("name", "State.Health.Status: healthy, unhealthy or starting"),
     "container.exit_code": Spec("count", "State.ExitCode"),
     "container.oom_killed": Spec("bool", "State.OOMKilled"),
     # other witnesses: Prometheus metrics, HTTP probes

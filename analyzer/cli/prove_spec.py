@@ -1,0 +1,51 @@
+"""Prove or refute, in four layers, that speculative decoding works.
+
+Weights exist (--model-dir), configuration resolved (log), draft loaded (log), tokens accepted (log, --metrics before
+and after, or --url of the running server). The verdict never exceeds the weakest layer.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Annotated, Literal
+
+import typer
+
+from analyzer.cli.common import DraftDir, ModelDir, Paths, options_from, paths_or_stdin
+
+MARKS = {"proved": "yes", "refuted": "NO", "no evidence": "?", "not needed": "-"}
+
+
+def command(
+    paths: Paths = None,
+    model_dir: ModelDir = None,
+    draft_dir: DraftDir = None,
+    metrics: Annotated[
+        list[str] | None, typer.Option("--metrics", help="Saved /metrics, a file or a URL; twice: before and after.")
+    ] = None,
+    url: Annotated[str | None, typer.Option("--url", help="Base URL of the running server.")] = None,
+    format: Annotated[Literal["text", "json"], typer.Option("--format", "-f", help="How to print.")] = "text",
+) -> int:
+    from analyzer.live.spec_proof import REFUTED, as_json, prove
+    from analyzer.pipeline import read_runs
+    from analyzer.redact import clean
+
+    options = options_from(model_dir=model_dir, draft_dir=draft_dir, metrics=metrics, url=url)
+    runs = read_runs(paths_or_stdin(paths), options)
+    proofs = [prove(run) for run in runs]
+    if not proofs:
+        return 3
+    if format == "json":
+        typer.echo(clean(json.dumps([as_json(p) for p in proofs], indent=1, default=str)))
+    else:
+        for proof in proofs:
+            typer.echo(f"run {proof.run}: speculative decoding {proof.verdict}" if len(proofs) > 1 else proof.verdict)
+            for layer in proof.layers:
+                lines = ", ".join(f"l. {w.line}" if w.line else w.source for w in layer.where[:3])
+                typer.echo(
+                    clean(f"  {MARKS[layer.state]:4} {layer.name:24} {layer.text}" + (f"   ({lines})" * bool(lines)))
+                )
+                if layer.how:
+                    typer.echo(clean(f"       {'':24} {layer.how}"))
+            typer.echo(clean(f"{proof.text}\n"))
+    return int(any(p.verdict == REFUTED for p in proofs))

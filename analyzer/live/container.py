@@ -1,0 +1,229 @@
+"""The output of a container through the Docker Engine API: history first, then live; a Podman socket works the same.
+
+stdout and stderr are read apart, each with the daemon's own nanosecond stamps, and merged by them. After a break (the
+daemon restarts, the container restarts) reading goes on behind the last stamp, so that no line is lost or doubled.
+"""
+
+from __future__ import annotations
+
+import difflib
+import heapq
+import itertools
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from analyzer.errors import UserError
+
+HOLD = 0.03
+"""Seconds that a line waits for an earlier one of the other stream."""
+PATIENCE = 30.0
+"""Seconds that a daemon or container may be away before following ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class End:
+    """How the container stands when following ends."""
+
+    exit_code: int | None = None
+    oom_killed: bool = False
+    status: str = ""
+    health: str = ""
+
+
+def connect() -> Any:
+    """A client for the daemon that ``DOCKER_HOST`` or the current Docker context names.
+
+    Raises ``UserError`` (status 3) with what to do when there is none.
+    """
+    import os
+
+    import docker
+    from docker.errors import DockerException
+
+    try:
+        if not os.environ.get("DOCKER_HOST"):
+            from docker.context import ContextAPI
+
+            context = ContextAPI.get_current_context()
+            if context is not None and context.name != "default" and context.Host:
+                tls = getattr(context, "TLSConfig", None)
+                client = docker.DockerClient(base_url=context.Host, tls=tls or False)
+                client.ping()
+                return client
+        client = docker.from_env()
+        client.ping()
+    except DockerException as error:
+        raise UserError(_why(error), status=3) from None
+    except OSError as error:
+        raise UserError(f"the Docker daemon is not reachable: {error.strerror or error}", status=3) from None
+    return client
+
+
+def _why(error: Exception) -> str:
+    text = str(error)
+    if "Permission denied" in text or "PermissionError" in text:
+        return "no permission for the Docker socket: run as a member of the docker group, or set DOCKER_HOST"
+    if "No such file" in text or "FileNotFoundError" in text or "Connection refused" in text:
+        return "the Docker daemon is not reachable: is it running? DOCKER_HOST or `docker context` names its socket"
+    return f"the Docker daemon does not answer: {text.splitlines()[0][:200] if text else type(error).__name__}"
+
+
+class Container:
+    """One container whose output is followed."""
+
+    def __init__(self, name: str, client: Any = None) -> None:
+        """Finds the container ``name`` (or id). Raises ``UserError`` (status 3) that suggests close names."""
+        from docker.errors import APIError, DockerException, NotFound
+
+        self.client = client or connect()
+        try:
+            self._container = self.client.containers.get(name)
+        except NotFound:
+            names = [c.name for c in self.client.containers.list(all=True)]
+            close = difflib.get_close_matches(name, names, 3, 0.4) or names[:3]
+            hint = f"did you mean {' or '.join(close)}?" if close else "there is no container on this daemon"
+            raise UserError(f"no container named {name}: {hint}", status=3) from None
+        except (APIError, DockerException) as error:
+            raise UserError(_why(error), status=3) from None
+        self.name: str = self._container.name
+        self.id: str = self._container.id
+        self.broken = ""
+        """Why following ended early, if it did."""
+
+    def follow(self, stop: threading.Event) -> Iterator[tuple[str, bytes]]:
+        """``(stream, lines)`` in the order of their stamps; ``("", b"")`` whenever there is nothing new."""
+        tty = bool(self._container.attrs.get("Config", {}).get("Tty"))
+        streams = ("stdout",) if tty else ("stdout", "stderr")
+        arrived: queue.Queue[tuple[str, str, bytes] | None] = queue.Queue(maxsize=50_000)
+        for stream in streams:
+            threading.Thread(target=self._read, args=(stream, arrived, stop), daemon=True).start()
+        return self._merge(arrived, len(streams), stop)
+
+    def _merge(
+        self, arrived: queue.Queue[tuple[str, str, bytes] | None], streams: int, stop: threading.Event
+    ) -> Iterator[tuple[str, bytes]]:
+        held: list[tuple[str, int, float, str, bytes]] = []
+        order = itertools.count()
+        open_streams = streams
+        while open_streams or held:
+            timeout = HOLD if not held else max(0.0, held[0][2] + HOLD - time.monotonic())
+            try:
+                item = arrived.get(timeout=timeout) if open_streams else None
+            except queue.Empty:
+                item = ("", "", b"")
+            if item is None:
+                open_streams -= open_streams > 0
+            elif item[0]:
+                heapq.heappush(held, (item[1], next(order), time.monotonic(), item[0], item[2]))
+            ready: list[tuple[str, bytes]] = []
+            while held and (
+                not open_streams or streams == 1 or held[0][2] + HOLD <= time.monotonic() or len(held) > 9999
+            ):
+                _, _, _, stream, line = heapq.heappop(held)
+                if ready and ready[-1][0] == stream:
+                    ready[-1] = (stream, ready[-1][1] + line)
+                else:
+                    ready.append((stream, line))
+            yield from ready or [("", b"")]
+            if stop.is_set():
+                return
+
+    def _read(self, stream: str, arrived: queue.Queue[tuple[str, str, bytes] | None], stop: threading.Event) -> None:
+        """Reads one stream to its end, through breaks, into ``arrived``; None at the end."""
+        try:
+            last, same = "", 0
+            gone = time.monotonic()
+            while not stop.is_set():
+                seen = 0
+                try:
+                    for stamp, line in self._lines(stream, last):
+                        if stamp == last:  # lines of one stamp that were taken before the break
+                            seen += 1
+                            if seen <= same:
+                                continue
+                        elif stamp and last and stamp < last:
+                            continue
+                        else:
+                            same = 0
+                        last, same = stamp or last, same + 1 if stamp else same
+                        seen = max(seen, same)
+                        arrived.put((stream, stamp, line))
+                        gone = time.monotonic()
+                        if stop.is_set():
+                            return
+                except Exception as error:
+                    self.broken = f"{type(error).__name__}: {error}"
+                if not self._wait(stop, gone):
+                    return
+                if not self._running():
+                    return
+        finally:
+            arrived.put(None)
+
+    def _lines(self, stream: str, since: str) -> Iterator[tuple[str, bytes]]:
+        """``(stamp, line)`` of one stream. Parts of a long line that the daemon stored apart are joined again."""
+        import datetime
+
+        arguments: dict[str, Any] = {"follow": True, "stream": True, "timestamps": True}
+        if since:
+            whole = datetime.datetime.fromisoformat(since[:19]).replace(tzinfo=datetime.UTC)
+            arguments["since"] = int(whole.timestamp())
+        chunks = self._container.logs(stdout=stream == "stdout", stderr=stream == "stderr", **arguments)
+        rest = b""
+        for chunk in chunks:
+            rest += chunk
+            *lines, rest = rest.split(b"\n")
+            for line in lines:
+                yield _stamped(line)
+        if rest:
+            stamp, text = _stamped(rest)
+            yield stamp, text
+
+    def _wait(self, stop: threading.Event, gone: float) -> bool:
+        """Waits while a stream has ended: True to read on, False when the container is over for good."""
+        while not stop.wait(0.1):
+            state = self._state()
+            if state is None:
+                if time.monotonic() - gone > PATIENCE:
+                    return False
+                continue
+            if state.get("Running") or state.get("Restarting"):
+                return True
+            return False
+        return False
+
+    def _running(self) -> bool:
+        state = self._state()
+        return state is None or bool(state.get("Running") or state.get("Restarting"))
+
+    def _state(self) -> dict[str, Any] | None:
+        try:
+            self._container.reload()
+        except Exception:
+            return None
+        state: dict[str, Any] = self._container.attrs.get("State", {})
+        return state
+
+    def end(self) -> End:
+        """The container's state now."""
+        state = self._state()
+        if state is None:
+            return End(status="gone")
+        running = bool(state.get("Running"))
+        return End(
+            None if running else state.get("ExitCode"),
+            bool(state.get("OOMKilled")),
+            str(state.get("Status", "")),
+            str((state.get("Health") or {}).get("Status", "")),
+        )
+
+
+def _stamped(line: bytes) -> tuple[str, bytes]:
+    stamp, space, text = line.partition(b" ")
+    if space and len(stamp) >= 20 and stamp[4:5] == b"-" and stamp[10:11] == b"T":
+        return stamp.decode("ascii", "replace"), text + b"\n"
+    return "", line + b"\n"

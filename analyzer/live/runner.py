@@ -1,0 +1,176 @@
+"""The loop of `follow` and `attach`: bytes in, notices out, and the full report at the end."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol, TextIO
+
+from analyzer.live.session import Notice, Session
+from analyzer.redact import clean
+
+if TYPE_CHECKING:
+    from analyzer.events import Event
+    from analyzer.framing.record import Record
+    from analyzer.live.container import Container, End
+    from analyzer.pipeline import Options
+
+Feed = Iterator[tuple[str, bytes]]
+
+
+class View(Protocol):
+    """What shows a session while it runs."""
+
+    def notice(self, notice: Notice) -> None:
+        """Shows something new."""
+
+    def tick(self, session: Session) -> None:
+        """Refreshes what is shown."""
+
+    def close(self) -> None:
+        """Leaves the screen as it was."""
+
+
+class Plain:
+    """Notices as lines, for a log or a pipe."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
+
+    def notice(self, notice: Notice) -> None:
+        where = f" l. {notice.line}" if notice.line else ""
+        rule = f" {notice.rule}" if notice.rule else ""
+        print(clean(f"{notice.severity:8}{rule}{where}  {notice.text}"), file=self.out, flush=True)
+
+    def tick(self, session: Session) -> None:
+        """Nothing to refresh."""
+
+    def close(self) -> None:
+        """Nothing to restore."""
+
+
+class JsonLines:
+    """Events and notices as JSON lines, for machines."""
+
+    def __init__(self, out: TextIO) -> None:
+        self.out = out
+
+    def event(self, record: Record, event: Event | None) -> None:
+        """One recognised record."""
+        if event is not None:
+            from analyzer.listing import as_json
+
+            self._print({"type": "event", **as_json(event)})
+
+    def notice(self, notice: Notice) -> None:
+        self._print(
+            {"type": "finding", "run": notice.run, "rule": notice.rule, "severity": notice.severity,
+             "line": notice.line, "text": notice.text}
+        )  # fmt: skip
+
+    def tick(self, session: Session) -> None:
+        """Nothing to refresh."""
+
+    def close(self) -> None:
+        """Nothing to restore."""
+
+    def _print(self, value: dict[str, Any]) -> None:
+        print(clean(json.dumps(value, ensure_ascii=False, default=str)), file=self.out, flush=True)
+
+
+def make_view(kind: str, out: TextIO) -> View:
+    """``screen`` (a terminal only), ``plain`` or ``jsonl``; ``auto`` chooses between the first two."""
+    if kind == "jsonl":
+        return JsonLines(out)
+    if kind == "screen" or (kind == "auto" and out.isatty()):
+        from analyzer.live.screen import Screen
+
+        return Screen(out)
+    return Plain(out)
+
+
+def run(feed: Callable[[threading.Event], Feed], options: Options, view: View) -> Session:
+    """Feeds a session until the feed ends, or Ctrl-C or SIGTERM. The session is closed when it returns."""
+    stop = threading.Event()
+    session = Session(options, on_event=view.event if isinstance(view, JsonLines) else None)
+    restore = _on_signals(stop)
+    try:
+        for source, chunk in feed(stop):
+            if chunk:
+                session.feed(source, chunk)
+            for notice in session.notices():
+                view.notice(notice)
+            view.tick(session)
+        for notice in session.close():
+            view.notice(notice)
+        view.tick(session)
+    finally:
+        stop.set()
+        view.close()
+        restore()
+    return session
+
+
+def _on_signals(stop: threading.Event) -> Callable[[], None]:
+    """Lets the first Ctrl-C or SIGTERM end the following in order; a second one is immediate."""
+    if threading.current_thread() is not threading.main_thread():
+        return lambda: None
+
+    def ask(number: int, _: Any) -> None:
+        if stop.is_set():
+            raise KeyboardInterrupt
+        stop.set()
+
+    old = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, handler in old.items():
+            signal.signal(number, handler)
+
+    return restore
+
+
+def file_feed(path: str, *, once: bool = False) -> Callable[[threading.Event], Feed]:
+    """A feed of one file, or of standard input for ``-``."""
+
+    def feed(stop: threading.Event) -> Feed:
+        from analyzer.live.tail import follow_file, follow_stdin
+
+        name = "standard input" if path == "-" else path
+        chunks = follow_stdin(stop) if path == "-" else follow_file(Path(path), stop, once=once)
+        return ((name, chunk) for chunk in chunks)
+
+    return feed
+
+
+def container_feed(container: Container) -> Callable[[threading.Event], Feed]:
+    """A feed of one container: both of its streams merged by time, as one input."""
+
+    def feed(stop: threading.Event) -> Feed:
+        return ((container.name, lines) for _, lines in container.follow(stop))
+
+    return feed
+
+
+def end_facts(end: End, name: str) -> list[Any]:
+    """What the container's state says, as facts."""
+    from analyzer.run.facts import Fact, Where
+
+    where = (
+        Where(f"container {name}", 0, f"State: {end.status}, ExitCode {end.exit_code}, OOMKilled {end.oom_killed}"),
+    )
+    facts = [Fact("container.oom_killed", end.oom_killed, "bool", where, origin="container")]
+    if end.exit_code is not None:
+        facts.append(Fact("container.exit_code", end.exit_code, "count", where, origin="container"))
+    if end.health:
+        facts.append(Fact("container.health", end.health, "name", where, origin="container"))
+    return facts
+
+
+def say(text: str) -> None:
+    """A note on standard error."""
+    print(clean(f"kvautopsy: {text}"), file=sys.stderr, flush=True)  # noqa: T201

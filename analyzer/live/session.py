@@ -1,0 +1,112 @@
+"""An analysis that is asked for its findings whenever something new was proved."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from analyzer.pipeline import Analysis, Options, Reader
+
+if TYPE_CHECKING:
+    from analyzer.events import Event
+    from analyzer.framing.record import Record
+    from analyzer.report.model import Finding, Report, RunReport
+
+SOON = 0.04
+"""Seconds between two judgements while start-up events arrive."""
+LATER = 1.0
+"""Seconds between two judgements while only runtime lines arrive."""
+DENSE = frozenset({"http_access", "prefill_batch", "decode_batch", "engine_stats", "spec_stats"})
+
+
+@dataclass(slots=True)
+class Notice:
+    """Something that has just been proved: a finding, a failure, or a change of outcome."""
+
+    run: int
+    text: str
+    severity: str
+    line: int = 0
+    rule: str = ""
+    delay: float = 0.0
+    """Seconds from the arrival of the bytes to this notice."""
+
+
+@dataclass(slots=True)
+class Session:
+    """Feeds an analysis and turns what is new in its reports into notices."""
+
+    options: Options = field(default_factory=Options)
+    on_event: Callable[[Record, Event | None], None] | None = None
+    analysis: Analysis = field(init=False)
+    _readers: dict[str, Reader] = field(default_factory=dict)
+    _dirty: bool = False
+    _urgent: bool = False
+    _arrived: float = 0.0
+    _judged: float = 0.0
+    _known: set[tuple[int, str, str]] = field(default_factory=set)
+    report: Report | None = None
+
+    def __post_init__(self) -> None:
+        self.analysis = Analysis(self.options, on_event=self._event)
+
+    def feed(self, source: str, chunk: bytes) -> None:
+        """Takes bytes of one input."""
+        if source not in self._readers:
+            self._readers[source] = self.analysis.reader(source)
+        if not self._dirty:
+            self._arrived = time.monotonic()
+        self._readers[source].feed(chunk)
+        self._dirty = True
+
+    def close(self) -> Iterator[Notice]:
+        """Says that all inputs have ended."""
+        for reader in self._readers.values():
+            reader.close()
+        self._dirty = self._urgent = True
+        self._judged = 0.0
+        yield from self.notices()
+
+    def notices(self) -> Iterator[Notice]:
+        """What is new since the last call, if it is time to judge again."""
+        now = time.monotonic()
+        if not self._dirty or now - self._judged < (SOON if self._urgent else LATER):
+            return
+        self.report = self.analysis.report()
+        self._dirty = self._urgent = False
+        self._judged = time.monotonic()
+        delay = self._judged - self._arrived
+        for run in self.report.runs:
+            yield from self._of_run(run, delay)
+
+    def _of_run(self, run: RunReport, delay: float) -> Iterator[Notice]:
+        if run.failure is not None and self._new(run.id, "failure", run.failure.cause):
+            text = f"{run.failure.cause}: {run.failure.exception} {run.failure.message}".strip()
+            line = run.failure.lines[0] if run.failure.lines else 0
+            yield Notice(run.id, text, "critical", line, run.failure.rule, delay)
+        for f in run.findings:
+            if self._new(run.id, "finding", f.rule):
+                yield Notice(run.id, _one_line(f), f.severity, f.evidence[0].line if f.evidence else 0, f.rule, delay)
+        if run.outcome not in ("unknown",) and self._new(run.id, "outcome", run.outcome):
+            line = run.outcome_basis[0].line if run.outcome_basis else 0
+            yield Notice(run.id, f"outcome: {run.outcome}", "info", line, "", delay)
+
+    def _new(self, run: int, kind: str, name: str) -> bool:
+        key = (run, kind, name)
+        if key in self._known:
+            return False
+        self._known.add(key)
+        return True
+
+    def _event(self, record: Record, event: Event | None) -> None:
+        if record.form == "traceback" or (event is not None and event.kind not in DENSE):
+            self._urgent = True
+        if self.on_event is not None:
+            self.on_event(record, event)
+
+
+def _one_line(finding: Finding) -> str:
+    lost = f" ({finding.lost_tokens:,.0f} tokens)" if finding.lost_tokens else ""
+    return f"{finding.title}{lost}: {finding.summary}"

@@ -1,0 +1,100 @@
+"""Bytes of a file or pipe as they come: late creation, rotation and truncation survived, nothing lost or doubled."""
+
+from __future__ import annotations
+
+import os
+import select
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO
+
+from analyzer.errors import UserError
+
+CHUNK = 1 << 18
+POLL = 0.02
+"""Seconds between two looks at a file that has nothing new: well under the 100 ms a finding may take."""
+
+
+def follow_file(path: Path, stop: threading.Event, *, once: bool = False) -> Iterator[bytes]:
+    """The bytes of ``path`` from its start, for ever; ``b""`` whenever there is nothing new.
+
+    A file that does not exist yet is waited for. When another file takes its name (rotation), the old one is read to
+    its end first. When it shrinks (truncation), it is read again from its start. ``once``: end at the first end.
+    """
+    file: BinaryIO | None = None
+    try:
+        while not stop.is_set():
+            if file is None:
+                file = _open(path, once)
+                if file is None:
+                    yield b""
+                    stop.wait(POLL)
+                    continue
+            if chunk := file.read(CHUNK):
+                yield chunk
+                continue
+            if once:
+                return
+            file = _next(path, file)
+            yield b""
+            stop.wait(POLL)
+    finally:
+        if file is not None:
+            file.close()
+
+
+def _open(path: Path, must_exist: bool) -> BinaryIO | None:
+    try:
+        if path.is_dir():
+            raise UserError(f"{path} is a folder: name the log file in it")
+        return path.open("rb", buffering=0)
+    except FileNotFoundError:
+        if must_exist:
+            raise UserError(f"{path}: no such file", status=3) from None
+        return None
+    except OSError as error:
+        raise UserError(f"cannot read {path}: {error.strerror or error}", status=3) from None
+
+
+def _next(path: Path, file: BinaryIO) -> BinaryIO | None:
+    """The file to read on from: the same one, its start after a truncation, or its successor after a rotation."""
+    here = os.fstat(file.fileno())
+    if here.st_size < file.tell():
+        file.seek(0)
+        return file
+    try:
+        there = path.stat()
+    except OSError:
+        return file  # moved away and not yet replaced: more may still be written to the old one
+    if (there.st_dev, there.st_ino) == (here.st_dev, here.st_ino):
+        return file
+    if os.fstat(file.fileno()).st_size > file.tell():
+        return file  # the rest of the old file comes first
+    file.close()
+    return None
+
+
+def follow_stdin(stop: threading.Event) -> Iterator[bytes]:
+    """The bytes of standard input until it ends; ``b""`` whenever there is nothing new for a while."""
+    descriptor = sys.stdin.buffer.fileno()
+    while not stop.is_set():
+        ready, _, _ = select.select([descriptor], [], [], POLL)
+        if not ready:
+            yield b""
+            continue
+        chunk = os.read(descriptor, CHUNK)
+        if not chunk:
+            return
+        yield chunk
+
+
+def wait_for(path: Path, seconds: float, stop: threading.Event) -> bool:
+    """Waits until ``path`` exists, at most ``seconds``; False if it does not come."""
+    end = time.monotonic() + seconds
+    while not path.exists():
+        if time.monotonic() > end or stop.wait(POLL):
+            return False
+    return True
