@@ -191,9 +191,7 @@ class Container:
                 if time.monotonic() - gone > PATIENCE:
                     return False
                 continue
-            if state.get("Running") or state.get("Restarting"):
-                return True
-            return False
+            return bool(state.get("Running") or state.get("Restarting"))
         return False
 
     def _running(self) -> bool:
