@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from analyzer.fleet.compare import Comparison, Difference
+from analyzer.fleet.compare import Comparison, Difference, Share
 from analyzer.redact import clean
 from analyzer.units import show
 
@@ -28,9 +28,7 @@ def print_comparison(result: Comparison, console: Console) -> None:
     if result.shares:
         console.print("WHY                                                     tokens", highlight=False)
         for share in result.shares:
-            values = (
-                "" if share.before is None else f"{show(share.before, share.unit)} -> {show(share.after, share.unit)}"
-            )
+            values = _arrow(share)
             console.print(
                 clean(f"  {share.name:28} {values:28} {share.tokens:>+14,.0f}"), highlight=False, markup=False
             )
@@ -47,6 +45,12 @@ def print_comparison(result: Comparison, console: Console) -> None:
             console.print()
     for warning in result.warnings:
         console.print(f"NOTE  {clean(warning)}", highlight=False, markup=False)
+
+
+def _arrow(share: Share) -> str:
+    if share.before is None or share.after is None:
+        return ""
+    return f"{show(share.before, share.unit)} -> {show(share.after, share.unit)}"
 
 
 def _name(run: Any) -> str:
