@@ -44,6 +44,13 @@ VOCABULARY: dict[str, Spec] = {
     "model.kv_heads": Spec("count", "KV heads of the whole model"),
     "model.context": Spec("tokens", "the context length that the model's config declares"),
     "model.cell": Spec("bytes_per_token", "KV bytes per token and rank by the model config, target only"),
+    "model.quantization": Spec("name", "the package's quantisation: method, format, bits, group"),
+    "model.window_layers": Spec("layers", "layers of the target whose attention is windowed or chunked"),
+    "model.state_layers": Spec("layers", "layers of the target that keep a recurrent state"),
+    "model.state_slot_bytes": Spec("bytes_per_slot", "bytes of one state slot by the model config, per rank"),
+    "model.vocab_bytes": Spec("bytes", "embedding and head (one table if tied) on one rank, in the model's own type"),
+    "model.tied": Spec("bool", "embedding and head are one tensor"),
+    "draft.cell": Spec("bytes_per_token", "KV bytes per token and rank by a separate draft's config"),
     "draft.layers": Spec("layers", "layers of the draft that store KV"),
     "draft.layers_counted": Spec("layers", "draft layers that the sizing counted"),
     # device memory
@@ -51,15 +58,27 @@ VOCABULARY: dict[str, Spec] = {
     "gpu.free_before_load": Spec("bytes", "device memory free before weights are loaded", "min"),
     "gpu.free_after_load": Spec("bytes", "device memory free after the last model was loaded, before the pool", "min"),
     "gpu.foreign": Spec("bytes", "device memory that others held before the server started", "max"),
+    "gpu.free_least": Spec("bytes", "free memory of the rank that had least, as an error message prints it", "min"),
+    "gpu.integrated": Spec("bool", "the device shares the host's memory"),
     # weights
     "weights.loaded": Spec("bytes", "device memory taken by loading the target, per rank", "max"),
+    "weights.quantization": Spec("name", "the quantisation with which the weights were loaded"),
     "weights.on_disk": Spec("bytes", "bytes of the target's tensors in the files, per rank"),
     "draft.weights.loaded": Spec("bytes", "device memory taken by loading the draft, per rank", "max"),
+    "draft.loads": Spec("count", "draft models that were loaded, per rank", "max"),
     "draft.weights.on_disk": Spec("bytes", "bytes of the draft's own tensors in the files, per rank"),
     "draft.duplicate_vocab": Spec("bytes", "the draft's own embedding and head, charged to the pool, then freed"),
     # budget
     "sizing.fraction": Spec("fraction", "mem_fraction_static or gpu_memory_utilization"),
     "sizing.fraction_default": Spec("bool", "the fraction was the engine's default, not given"),
+    "sizing.fraction_multimodal": Spec("bool", "the fraction was reduced because the model is multimodal"),
+    "sizing.fraction_least": Spec("fraction", "the least fraction that would leave any pool, as printed"),
+    "sizing.fraction_formula": Spec("fraction", "the default fraction that the engine's formula gives for this set-up"),
+    "sizing.reserved": Spec("bytes", "memory taken out of the budget before the pool, as printed", "max"),
+    "sizing.other_reserved": Spec("bytes", "memory reserved outside the budget, as printed", "max"),
+    "sizing.fixed": Spec("bytes", "part of the budget that does not grow with the pool", "max"),
+    "sizing.post_capture": Spec("bool", "the pool was sized after graph capture"),
+    "sizing.charged_ratio": Spec("ratio", "bytes per token that the sizing charged over those stored, drafts included"),
     "sizing.budget": Spec("bytes", "what the sizing had for state and KV (SGLang rest; vLLM available)", "min"),
     "sizing.reserve": Spec("bytes", "memory kept free on purpose", "min"),
     "sizing.cell": Spec("bytes_per_token", "bytes per token that the sizing charged"),
@@ -69,6 +88,8 @@ VOCABULARY: dict[str, Spec] = {
     "non_torch.bytes": Spec("bytes", "memory outside the allocator (communication, context)", "max"),
     # recurrent state
     "state.bytes": Spec("bytes", "recurrent (mamba, GDN) state in all", "max"),
+    "state.slots_bytes": Spec("bytes", "recurrent state of the slots, without what speculation adds", "max"),
+    "state.ratio": Spec("ratio", "share of the budget for state over that for KV (mamba_full_memory_ratio)"),
     "state.slots": Spec("slots", "state slots", "min"),
     "state.slot_bytes": Spec("bytes_per_slot", "bytes of one state slot"),
     "state.slots_per_request": Spec("slots", "state slots that one request takes"),
@@ -77,6 +98,7 @@ VOCABULARY: dict[str, Spec] = {
     # pool
     "pool.tokens": Spec("tokens", "KV pool in tokens", "min"),
     "pool.bytes": Spec("bytes", "KV pool of the target in bytes, per rank", "max"),
+    "pool.rounding": Spec("bytes", "how far the printed figures behind pool.bytes may be off", "max"),
     "pool.bytes_per_token": Spec("bytes_per_token", "stored bytes per token, target"),
     "pool.blocks": Spec("blocks", "KV blocks", "min"),
     "pool.block_tokens": Spec("tokens_per_block", "tokens in one block or page"),
@@ -88,8 +110,11 @@ VOCABULARY: dict[str, Spec] = {
     "pool.swa_tokens": Spec("tokens", "sliding-window pool in tokens", "min"),
     "pool.profiled_tokens": Spec("tokens", "the capacity the engine would have had without a cap"),
     "draft.pool.bytes": Spec("bytes", "KV pool of the draft in bytes, per rank", "max"),
+    "draft.pool.rounding": Spec("bytes", "how far the printed figures behind draft.pool.bytes may be off", "max"),
+    "pool.bound_by": Spec("name", "what bounds the pool: memory, user-cap"),
     # after the pool
     "free.after_pool": Spec("bytes", "device memory free after the last pool", "min"),
+    "free.after_target_pool": Spec("bytes", "device memory free after the target's pool, before a draft's", "min"),
     "free.after_graphs": Spec("bytes", "device memory free at the end of the start-up", "min"),
     "free.before_graphs": Spec("bytes", "device memory free when the first graph capture begins", "min"),
     "graphs.bytes": Spec("bytes", "memory taken by CUDA graphs", "max"),
@@ -98,15 +123,20 @@ VOCABULARY: dict[str, Spec] = {
     # limits
     "limit.running": Spec("requests", "requests that can run at once", "min"),
     "limit.running_requested": Spec("requests", "max_running_requests or max_num_seqs as asked"),
+    "limit.running_default": Spec("bool", "the requested number was the engine's default, not the user's"),
+    "limit.running_by_state": Spec("requests", "the cap that the state slots set, as printed", "min"),
+    "limit.running_by_tokens": Spec("requests", "the cap that the pool's tokens set, as printed", "min"),
     "limit.context": Spec("tokens", "the context length that is served"),
     "limit.context_estimated": Spec("tokens", "the longest context that fits, as the engine estimates"),
     "limit.concurrency": Spec("ratio", "requests of the context length that fit at once, as printed"),
     "limit.input": Spec("tokens", "the longest prompt that is accepted"),
     "limit.bound_by": Spec("name", "what bounds the running requests: state-slots, tokens, request, default, seqs"),
+    "request.refused_tokens": Spec("tokens", "length of the longest request that was refused"),
     # speculation
     "spec.enabled": Spec("bool", "speculative decoding is configured"),
     "spec.method": Spec("name", "the speculative method, as resolved"),
     "spec.draft_tokens": Spec("count", "draft tokens per step"),
+    "spec.steps": Spec("count", "speculative steps"),
     "spec.layers": Spec("layers", "MTP layers that the checkpoint brings"),
     "spec.acceptance": Spec("fraction", "accepted over drafted tokens"),
     "spec.accept_length": Spec("ratio", "mean tokens emitted per verify step, bonus token included"),
@@ -179,6 +209,35 @@ VOCABULARY: dict[str, Spec] = {
     "spec.accept_length_long": Spec("ratio", "mean accept length at the longest contexts seen"),
     "spec.accept_long_context": Spec("tokens", "tokens per request from which spec.accept_length_long was taken"),
 }
+
+PACKAGE_CHECKS = {
+    "unreadable": "weight files whose header is refused or that cannot be read",
+    "truncated": "weight files that are shorter than their header says",
+    "missing_shards": "members of a numbered series of files that are not there",
+    "index_missing_files": "files that the index names and the folder lacks",
+    "unindexed_files": "weight files that the index does not name",
+    "index_missing_tensors": "tensors that the index places in a file which lacks them",
+    "unindexed_tensors": "tensors of the files that the index does not name",
+    "mtp_unindexed": "1 if MTP tensors exist and the index hides them",
+    "mtp_missing": "1 if MTP layers are declared or indexed and no file holds them",
+    "mtp_undeclared": "1 if MTP tensors exist and no config field counts them",
+    "mtp_count": "1 if the config counts other MTP layers than the files hold",
+    "shapes": "tensors whose shape contradicts config.json",
+    "missing_layers": "hidden layers without any tensor",
+    "missing_tensors": "modules that a layer lacks and most layers of its kind have",
+    "twins": "modules that hold both a plain and a packed weight",
+    "undeclared": "packed modules though no quantisation is declared",
+    "declared_but_plain": "plain modules though quantisation is declared and nothing is packed",
+    "ignore_prefix": "entries of the ignore list whose names carry another prefix than the tensors",
+    "ignore_unmatched": "entries of the ignore list that match no module under any prefix",
+    "ignored_but_packed": "modules that the ignore list declares plain and the files hold packed",
+    "packed_expected": "plain modules that nothing declares plain in a package that is otherwise packed",
+    "kernel_dims": "packed modules with a dimension that is no multiple of 64",
+}
+"""What analyzer/evidence/consistency.py counts in a model folder."""
+for _name, _meaning in PACKAGE_CHECKS.items():
+    VOCABULARY[f"package.{_name}"] = Spec("count", _meaning)
+    VOCABULARY[f"package.{_name}_examples"] = Spec("name", f"some of the {_meaning}")
 
 
 def spec_of(name: str) -> Spec:

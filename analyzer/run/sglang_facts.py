@@ -1,0 +1,358 @@
+"""The facts of one SGLang run, drawn from what its ranks printed.
+
+Sources of what a line means: SGLang 0.4.0 .. 0.5.23, files ``model_runner.py``, ``pool_configurator.py``,
+``kv_cache_configurator.py``, ``memory_pool.py``, ``scheduler.py``. Sizes are bytes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Any
+
+from analyzer.events import Event
+from analyzer.framing.record import Record
+from analyzer.run.facts import Facts, Where
+from analyzer.run.model import Run
+
+if TYPE_CHECKING:
+    from analyzer.run.sglang import Load, Pool, RankLog, SglangFolder
+
+ARGUMENT_NAMES = {
+    "tp_size": "tensor_parallel_size",
+    "pp_size": "pipeline_parallel_size",
+    "dp_size": "data_parallel_size",
+    "ep_size": "expert_parallel_size",
+}
+"""SGLang's own names of arguments that both engines have, and the common name."""
+
+_SIMPLE = (str, int, float, bool)
+
+
+def write_facts(folder: SglangFolder, run: Run) -> None:
+    """Writes every fact that the events so far give into ``run.facts``."""
+    facts = run.facts
+    facts.add("engine.name", "sglang", (), rank="")
+    _arguments(folder, facts)
+    speculative = _speculation(folder, facts)
+    for rank, log in folder.ranks.items():
+        _weights(facts, rank, log, speculative)
+        _pools(folder, facts, rank, log, speculative)
+        _graphs(facts, rank, log)
+    _device(folder, facts)
+    _state(folder, facts)
+    _other_pools(folder, facts)
+    _summary(folder, facts)
+    _requests(folder, facts)
+    _failed_sizing(folder, facts)
+
+
+def _arguments(folder: SglangFolder, facts: Facts) -> None:
+    event = folder.args_event
+    if event is None:
+        return
+    where = Where.of(event.record)
+    for key, value in folder.args.items():
+        if isinstance(value, _SIMPLE) and not str(key).startswith("__"):
+            facts.add(f"args.{ARGUMENT_NAMES.get(str(key), key)}", value, where, rank="")
+    get = folder.args.get
+    for name, key in (
+        ("model.path", "model_path"),
+        ("sizing.fraction", "mem_fraction_static"),
+        ("pool.user_cap", "max_total_tokens"),
+        ("pool.block_tokens", "page_size"),
+        ("limit.running_requested", "max_running_requests"),
+        ("state.dtype", "mamba_ssm_dtype"),
+    ):
+        value = get(key)
+        if isinstance(value, _SIMPLE) and value != "":
+            facts.add(name, value, where, rank="")
+
+
+def _speculation(folder: SglangFolder, facts: Facts) -> bool:
+    """The facts of speculation; whether it is on (as far as the log shows)."""
+    method = folder.args.get("speculative_algorithm")
+    where = Where.of(folder.args_event.record) if folder.args_event else None
+    if isinstance(method, str) and method not in ("", "None"):
+        facts.add("spec.enabled", True, where, rank="")
+        facts.add("spec.method", method, where, rank="")
+        for name, key in (
+            ("spec.draft_tokens", "speculative_num_draft_tokens"),
+            ("spec.steps", "speculative_num_steps"),
+        ):
+            if isinstance(value := folder.args.get(key), int):
+                facts.add(name, value, where, rank="")
+        return True
+    if "speculative_algorithm" in folder.args:
+        facts.add("spec.enabled", False, where, rank="")
+        return False
+    shown = _evidence_of_speculation(folder)
+    if shown is not None:
+        facts.add("spec.enabled", True, shown, rank="")
+    return shown is not None
+
+
+def _evidence_of_speculation(folder: SglangFolder) -> Where | None:
+    for kind in ("max_running_default", "draft_graph_begin", "draft_extend_graph_begin", "spec_dspark_runner"):
+        if (event := folder.first.get(kind)) is not None:
+            return Where.of(event.record)
+    for log in folder.ranks.values():
+        for load in log.loads:
+            if load.end is not None and load.looks_like_draft:
+                return Where.of(load.end)
+    decode = folder.last.get("decode_batch")
+    if decode is not None and "accept_length" in decode.fields:
+        return Where.of(decode.record)
+    return None
+
+
+def split_loads(log: RankLog, speculative: bool) -> tuple[list[Load], list[Load]]:
+    """(loads of the target, loads of drafts) of one rank.
+
+    The first load is the target's. A later one is a draft's if its class says so, or if speculation is on and it is not
+    just the same figures again (which is another rank that printed no tag).
+    """
+    target: list[Load] = []
+    draft: list[Load] = []
+    for load in log.loads:
+        if load.looks_like_draft and (target or load.end is None or speculative):
+            draft.append(load)
+        elif not target:
+            target.append(load)
+        elif speculative and not _same_load(target[0], load):
+            draft.append(load)
+        else:
+            target.append(load)
+    return target, draft
+
+
+def _same_load(one: Load, other: Load) -> bool:
+    if one.model_type != other.model_type or other.end is None:
+        return False
+    a, b = one.taken, other.taken
+    return a is not None and b is not None and abs(a - b) <= 0.02 * max(abs(a), 1.0)
+
+
+def _weights(facts: Facts, rank: str, log: RankLog, speculative: bool) -> None:
+    target, draft = split_loads(log, speculative)
+    if target:
+        first = target[0]
+        begin = first.begin or first.end
+        facts.add("gpu.free_before_load", first.before, _where(begin), rank=rank)
+        if first.end is not None:
+            facts.add("model.arch", first.model_type, Where.of(first.end), rank=rank)
+            origin = "log" if first.used is not None else "derived"
+            facts.add("weights.loaded", first.taken, _both(first), rank=rank, origin=origin)
+            facts.add("weights.quantization", first.quant or None, Where.of(first.end), rank=rank)
+    finished = [load for load in draft if load.end is not None]
+    if finished:
+        last = finished[-1]
+        taken = [load.taken for load in finished if load.taken is not None]
+        facts.add("draft.arch", last.model_type, _where(last.end), rank=rank)
+        if taken:
+            places = [w for load in finished for w in _both(load)]
+            facts.add("draft.weights.loaded", sum(taken), places, rank=rank)
+        facts.add("draft.loads", len(finished), _where(last.end), rank=rank)
+    before_pool = log.loads if log.loads_before_pool is None else log.loads[: log.loads_before_pool]
+    ended = [load for load in before_pool if load.after is not None]
+    if ended:
+        facts.add("gpu.free_after_load", ended[-1].after, _where(ended[-1].end), rank=rank)
+
+
+def split_pools(log: RankLog, speculative: bool) -> tuple[list[Pool], list[Pool]]:
+    """(pools of the target, pools of drafts) of one rank: workers are closed by "Memory pool end", target first."""
+    workers = [pools for pools in log.workers if pools]
+    if not workers:
+        return [], []
+    target, rest = workers[0], [pool for pools in workers[1:] for pool in pools]
+    if not speculative:
+        return target, []
+    if not rest and not log.ends and len(target) == 2 and target[0].tokens == target[1].tokens:
+        return target[:1], target[1:]  # a paste without the closing lines
+    return target, rest
+
+
+def _pools(folder: SglangFolder, facts: Facts, rank: str, log: RankLog, speculative: bool) -> None:
+    target, draft = split_pools(log, speculative)
+    if target:
+        window = folder.of("swa_pool", rank) or folder.of("swa_pool")
+        window_tokens = window.get("swa_tokens") if window else None
+        full = [pool for pool in target if len(target) == 1 or pool.tokens != window_tokens] or target
+        sizes = [pool.size for pool in target if pool.size is not None]
+        places = [Where.of(pool.record) for pool in target]
+        facts.add("pool.tokens", full[-1].tokens, places, rank=rank)
+        if sizes:
+            facts.add("pool.bytes", sum(sizes), places, rank=rank)
+            facts.add("pool.rounding", 0.005 * (1 << 30) * sum(pool.parts for pool in target), places, rank=rank)
+        facts.add("pool.dtype", full[-1].dtype or None, places, rank=rank)
+    drafted = [pool.size for pool in draft if pool.size is not None]
+    if drafted:
+        places = [Where.of(pool.record) for pool in draft]
+        facts.add("draft.pool.bytes", sum(drafted), places, rank=rank)
+        facts.add("draft.pool.rounding", 0.005 * (1 << 30) * sum(pool.parts for pool in draft), places, rank=rank)
+    if log.ends:
+        free, record = log.ends[-1]
+        facts.add("free.after_pool", free, Where.of(record), rank=rank)
+        free, record = log.ends[0]
+        facts.add("free.after_target_pool", free, Where.of(record), rank=rank)
+
+
+def _graphs(facts: Facts, rank: str, log: RankLog) -> None:
+    begun = [g for g in log.graphs if g.before is not None and g.begin is not None]
+    if begun:
+        facts.add("free.before_graphs", begun[0].before, _where(begun[0].begin), rank=rank)
+    ended = [g for g in log.graphs if g.end is not None]
+    used = [g for g in ended if g.used is not None]
+    if used:
+        facts.add("graphs.bytes", sum(g.used or 0.0 for g in used), [Where.of(g.end) for g in used if g.end], rank=rank)
+    if ended and ended[-1].after is not None and ended[-1].end is not None:
+        facts.add("free.after_graphs", ended[-1].after, Where.of(ended[-1].end), rank=rank)
+
+
+def _device(folder: SglangFolder, facts: Facts) -> None:
+    if (event := folder.of("gpu_capacity")) is not None:
+        facts.add("gpu.total", event.get("total_mib"), event.record, rank="")
+        facts.add("gpu.integrated", True, event.record, rank="")
+    for event in folder.events_by_rank("memory_unbalanced"):
+        if (least := event.get("least")) is not None:
+            facts.add("gpu.free_least", least, event.record)
+    for event in folder.events_by_rank("distributed_end"):
+        facts.add("non_torch.bytes", event.get("used"), event.record)
+    for event in folder.events_by_rank("fraction_multimodal_reduced") + folder.events_by_rank("fraction_multimodal_adjusted"):
+        facts.add("sizing.fraction", event.get("fraction"), event.record, rank="")
+        facts.add("sizing.fraction_multimodal", True, event.record, rank="")
+    for kind in ("multimodal_reserve", "kv_sharding", "symmetric_memory"):
+        for event in folder.events_by_rank(kind):
+            name = "sizing.other_reserved" if kind == "symmetric_memory" else "sizing.reserved"
+            facts.add(name, event.get("reserved", event.get("scratch")), event.record)
+
+
+def _state(folder: SglangFolder, facts: Facts) -> None:
+    for event in folder.events_by_rank("mamba_cache_allocated"):
+        own = (event.get("conv") or 0.0) + (event.get("ssm") or 0.0)
+        between = (event.get("intermediate_ssm") or 0.0) + (event.get("intermediate_conv") or 0.0)
+        facts.add("state.bytes", own + between, event.record)
+        facts.add("state.slots_bytes", own, event.record)
+        if between:
+            facts.add("state.intermediate_bytes", between, event.record)
+        slots = event.get("slots")
+        facts.add("state.slots", slots, event.record)
+        if slots and own > 0.1 * (1 << 30):
+            facts.add("state.slot_bytes", own / (slots + 1), event.record, origin="derived")
+    for event in folder.events_by_rank("state_slots_cap"):
+        facts.add("state.slots_per_request", event.get("per_request"), event.record)
+        facts.add("state.slots", event.get("slots"), event.record)
+        facts.add("limit.running_by_state", event.get("running"), event.record)
+    for event in folder.events_by_rank("state_no_memory"):
+        facts.add("state.slot_bytes", event.get("slot_bytes"), event.record)
+        facts.add("state.slots", event.get("slots"), event.record)
+    for event in folder.events_by_rank("state_too_small"):
+        facts.add("state.slots_per_request", event.get("per_request"), event.record)
+        facts.add("state.slots", event.get("slots"), event.record)
+
+
+def _other_pools(folder: SglangFolder, facts: Facts) -> None:
+    """Pools that are not told by a "KV Cache is allocated" line."""
+    for kind in ("swa_pool", "swa_pool_all"):
+        for event in folder.events_by_rank(kind):
+            facts.add("pool.swa_tokens", event.get("swa_tokens"), event.record)
+            facts.add("pool.tokens", event.get("full_tokens", event.get("swa_tokens")), event.record)
+    for event in folder.events_by_rank("swa_pool_usage"):
+        facts.add("pool.swa_tokens", event.get("swa_tokens"), event.record)
+        facts.add("pool.bytes", event.get("pool_bytes"), event.record)
+    for event in folder.events_by_rank("dsv4_calculation"):
+        facts.add("pool.profiled_tokens", event.get("tokens"), event.record)
+        facts.add("sizing.cell", event.get("cell"), event.record)
+        facts.add("sizing.budget", event.get("budget"), event.record)
+        fixed = (event.get("state_fixed") or 0.0) + (event.get("swa_fixed") or 0.0)
+        facts.add("sizing.fixed", fixed, event.record)
+    for event in folder.events_by_rank("dsv4_pools"):
+        facts.add("pool.tokens", event.get("tokens"), event.record)
+        facts.add("pool.swa_tokens", event.get("swa_tokens"), event.record)
+    for event in folder.events_by_rank("mlx_pool"):
+        facts.add("pool.tokens", event.get("tokens"), event.record)
+        facts.add("sizing.cell", event.get("cell"), event.record)
+        facts.add("sizing.budget", event.get("budget"), event.record)
+        facts.add("weights.loaded", event.get("used"), event.record)
+        facts.add("gpu.total", event.get("limit"), event.record)
+        facts.add("gpu.integrated", True, event.record)
+    for event in folder.events_by_rank("jit_headroom"):
+        facts.add("sizing.budget", event.get("budget"), event.record)
+    for event in folder.events_by_rank("token_cap_ignored"):
+        facts.add("pool.profiled_tokens", event.get("profiled"), event.record)
+        facts.add("pool.user_cap", event.get("wanted"), event.record, rank="")
+    for event in folder.events_by_rank("unified_pool_budget"):
+        facts.add("sizing.budget", event.get("budget_exact"), event.record)
+    for kind in ("host_pool_small", "kv_cache_post_capture"):
+        for event in folder.events_by_rank(kind):
+            facts.add("pool.tokens", event.get("tokens"), event.record)
+    for event in folder.events_by_rank("kv_cache_post_capture"):
+        facts.add("pool.bytes", event.get("kv_bytes"), event.record)
+        facts.add("pool.dtype", event.get("dtype"), event.record)
+        facts.add("free.after_pool", event.get("avail"), event.record)
+        facts.add("sizing.post_capture", True, event.record, rank="")
+    for event in folder.events_by_rank("kv_cache_post_capture_draft"):
+        facts.add("draft.pool.bytes", event.get("kv_bytes"), event.record)
+    for event in folder.events_by_rank("kv_dtype"):
+        if "pool.dtype" not in facts:
+            facts.add("pool.dtype", event.get("dtype"), event.record)
+
+
+def _summary(folder: SglangFolder, facts: Facts) -> None:
+    for event in folder.events_by_rank("pool_summary"):
+        facts.add("pool.tokens", event.get("tokens"), event.record)
+        facts.add("limit.running", event.get("running"), event.record)
+        facts.add("limit.context", event.get("context"), event.record)
+        facts.add("free.after_graphs", event.get("avail"), event.record)
+        tokens, context = event.get("tokens"), event.get("context")
+        if tokens and context:
+            facts.add("limit.input", min(tokens, context) - 6, event.record, origin="derived")
+            facts.add("limit.concurrency", tokens / context, event.record, origin="derived")
+    for event in folder.events_by_rank("pool_below_context"):
+        facts.add("limit.context", event.get("context"), event.record)
+    for kind in ("post_capture_running", "mlx_stub_pools", "max_requests_resolved"):
+        for event in folder.events_by_rank(kind):
+            if "limit.running" not in facts or kind == "post_capture_running":
+                facts.add("limit.running", event.get("running"), event.record)
+
+
+def _requests(folder: SglangFolder, facts: Facts) -> None:
+    if (event := folder.of("max_running_default")) is not None:
+        facts.add("limit.running_requested", event.get("running"), event.record, rank="")
+        facts.add("limit.running_default", True, event.record, rank="")
+    elif folder.args.get("max_running_requests") is not None:
+        facts.add("limit.running_default", False, _where_args(folder), rank="")
+    for event in folder.events_by_rank("max_running_reduced"):
+        facts.add("limit.running_by_tokens", event.get("running"), event.record)
+    for event in folder.events_by_rank("request_over_pool"):
+        facts.add("limit.input", event.get("allowed"), event.record, rank="")
+    refused = [k for k in ("request_over_pool", "request_over_context", "request_total_over_context") if k in folder.last]
+    if refused:
+        where = [Where.of(folder.first[kind].record) for kind in refused]
+        longest = max(int(folder.last[kind].get("total", folder.last[kind].get("tokens", 0))) for kind in refused)
+        facts.add("request.refused_tokens", longest, where, rank="")
+
+
+def _failed_sizing(folder: SglangFolder, facts: Facts) -> None:
+    """Figures that only the message of a failed sizing carries."""
+    for kind in ("no_pool_memory", "weights_leave_nothing"):
+        if (event := folder.of(kind)) is not None and "sizing.fraction" not in facts:
+            facts.add("sizing.fraction", event.get("fraction"), event.record, rank="")
+    if (event := folder.of("weights_leave_nothing")) is not None:
+        facts.add("sizing.fraction_least", event.get("least"), event.record, rank="")
+
+
+def _where(record: Record | None) -> tuple[Where, ...]:
+    return (Where.of(record),) if record is not None else ()
+
+
+def _where_args(folder: SglangFolder) -> tuple[Where, ...]:
+    return _where(folder.args_event.record) if folder.args_event else ()
+
+
+def _both(load: Load) -> list[Where]:
+    return [Where.of(record) for record in (load.end, load.begin) if record is not None]
+
+
+def first_of(events: Iterable[Event], name: str) -> Any:
+    """The field ``name`` of the first event that has it, or None."""
+    return next((event.fields[name] for event in events if name in event.fields), None)
