@@ -1,0 +1,101 @@
+"""Engine prefixes of both engines: time, level, rank tags, process tags, module.
+
+SGLang: ``[2026-11-30 02:55:49 DP0 TP0] text`` (tags in any order, milliseconds optional, no level).
+vLLM: ``(Worker_TP0 pid=7) INFO 09-12 10:00:00 [core.py:59] text``; 0.5 and 0.6 wrote ``core.py:59] text``; the process
+tag is absent in old versions. uvicorn prints ``INFO:     text`` in both, within SGLang's stamp or vLLM's process tag.
+Expressions are linear: no two neighbouring parts can match the same text in two ways.
+"""
+
+from __future__ import annotations
+
+import re
+from datetime import date
+from functools import cache, lru_cache
+
+LEVELS = "INFO|WARNING|ERROR|DEBUG|CRITICAL"
+
+_STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
+_RANKS = r"((?: [A-Z][A-Z_]*\d+)*)( encode_\w+(?:\[\d+\])?)?"
+_HEADER = rf"({LEVELS}) (\d\d-\d\d \d\d:\d\d:\d\d)(?:[.,]\d+)? \[?([^\]\s\[]+:\d+)\] ?"
+_NAMES = r"(?:APIServer|ApiServer_|EngineCore|VllmWorker|Worker|RayWorker|MainProcess|DPSupervisor|Process-)"
+_TAG = rf"\({_NAMES}[\w.-]*(?: rank=\d+)? pid=\d+(?:, ip=[^()\s]+)?\)"
+
+_PATTERNS = {
+    # 1 stamp, 2 fraction, 3 ranks, 4 encoder process, 5 uvicorn's level
+    "sglang": rf"\[({_STAMP})([.,]\d+)?{_RANKS}\] ?(?:({LEVELS}):\s+)?",
+    "sglang_cut": rf"({_STAMP})()((?: [A-Z][A-Z_]*\d+)*)()\] ?(?:({LEVELS}):\s+)?",  # the opening bracket got lost
+    # 1 process tag, 2 level, 3 stamp, 4 module, 5 uvicorn's level
+    "vllm": rf"(?:\(([^()]{{1,90}})\) ?)?(?:{_HEADER}|({LEVELS}):\s+)",
+    "tag": r"\(([^()]{1,90})\)(?: |$)",
+    "embedded": (
+        rf"\[{_STAMP}(?:[.,]\d+)?(?: [A-Z][A-Z_]*\d+)*(?: encode_\w+(?:\[\d+\])?)?\] |"
+        rf"(?:{_TAG} ?){{1,3}}|(?:{LEVELS}) \d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)? \[?[^\]\s\[]+:\d+\] |INFO:     "
+    ),
+    "date": r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d",
+    "process": r"(?:([\w.+-]+)( rank=\d+)? )?pid=(\d+)(?:, ip=(\S+))?$",
+}
+
+
+@cache
+def pattern(name: str) -> re.Pattern[str]:
+    """The expression ``name``, compiled when it is first needed."""
+    return re.compile(_PATTERNS[name])
+
+
+@lru_cache(maxsize=4096)
+def process_tag(tag: str) -> tuple[str, str, int] | None:
+    """``(process, rank, pid)`` of what stands in the brackets of a process prefix; None if it is no such prefix.
+
+    A worker's rank is its name where that tells workers apart (``Worker_TP1``); where all workers share one name
+    (``VllmWorkerProcess pid=353``, ray actors, also on several nodes) it is the whole tag. Other processes have none.
+    """
+    match = pattern("process").match(tag)
+    if match is None:
+        return None
+    name, number, pid, host = match[1] or "", match[2] or "", int(match[3]), match[4]
+    if not name or "Worker" not in name:
+        rank = ""
+    elif number or name.startswith(("Worker", "VllmWorker-", "VllmWorker_")):
+        rank = name + number
+    elif host is not None or name.startswith(("VllmWorkerProcess", "Ray")):
+        rank = tag
+    else:
+        rank = name
+    return name, rank, pid
+
+
+def looks_embedded(text: str) -> bool:
+    """Whether ``text`` may hold an engine prefix (quick; ``pattern("embedded")`` decides)."""
+    return (
+        "[20" in text
+        or " pid=" in text
+        or "INFO " in text
+        or "INFO: " in text
+        or "WARNING " in text
+        or "ERROR " in text
+        or "DEBUG " in text
+    )
+
+
+@lru_cache(maxsize=64)
+def _day(text: str) -> float | None:
+    try:
+        return (date(int(text[:4]), int(text[5:7]), int(text[8:10])).toordinal() - 719163) * 86400.0
+    except ValueError:
+        return None
+
+
+def seconds(stamp: str) -> float | None:
+    """``YYYY-MM-DD HH:MM:SS`` as seconds since the epoch, read as UTC; None for a date that does not exist."""
+    day = _day(stamp[:10])
+    if day is None:
+        return None
+    return day + int(stamp[11:13]) * 3600 + int(stamp[14:16]) * 60 + int(stamp[17:19])
+
+
+def seconds_without_year(stamp: str) -> float | None:
+    """``MM-DD HH:MM:SS`` in 1972, a leap year."""
+    day = _day("1972-" + stamp[:5])
+    if day is None:
+        return None
+    return day + int(stamp[6:8]) * 3600 + int(stamp[9:11]) * 60 + int(stamp[12:14])

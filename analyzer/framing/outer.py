@@ -1,0 +1,235 @@
+"""Prefixes that collectors put around an engine's line, stacked in any order.
+
+Docker compose, docker's json-file, CRI, kubectl (``--timestamps``, ``--prefix``), journald, syslog, Buildkite and other
+bracketed time stamps, torchrun and srun rank labels, Markdown quotes, and prefixes that no list knows: what stands
+before an engine prefix in the same shape on three lines is a prefix.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from analyzer.framing import engine
+
+_MAX_LAYERS = 8
+_RFC3339 = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
+
+_PATTERNS = {
+    "cri": rf"({_RFC3339}) (?:stdout|stderr) ([FP])(?: |$)",
+    "time": rf"\[?({_RFC3339}|\d{{4}}[-/]\d\d[-/]\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?)\]?(?:[ \t]+|$)",
+    "compose": r"([A-Za-z0-9][\w.-]*)(\s*)\| ?",
+    "pod": r"\[(pod/[^\]\s]+)\] ?",
+    "label": r"\[(rank\d+|default\d+|[\w.-]+:\d+)\]: ?",
+    "journal": (
+        rf"(?:<\d{{1,3}}>\d? ?)?([A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|{_RFC3339}) ([\w.-]+) "
+        r"([\w.@\\/-]+)(?:\[(\d+)\])?: ?"
+    ),
+    "srun": r" *(\d{1,4}): ",
+    "pm2": r"(\d+\|[\w.-]+) *\| ",
+    "quote": r"(?:> ?)+",
+    "bold": r"\*\*(.*?)\*\*",
+    "start": rf"\[\d{{4}}-\d\d|\([\w.]+(?: rank=\d+)? pid=|(?:{engine.LEVELS}) \d\d-\d\d |(?:{engine.LEVELS}):\s{{2,}}",
+}
+
+_MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
+_TEXT_KEYS = ("log", "message", "MESSAGE", "msg", "text", "line")
+
+
+@cache
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile(_PATTERNS[name])
+
+
+@dataclass(slots=True)
+class Outer:
+    """What the outer prefixes of one line said: the source's name, the time, and whether more of the line follows."""
+
+    stream: str = ""
+    stamp: str = ""
+    time: float | None = None
+    process: str = ""
+    partial: bool = False
+    fields: dict[str, Any] | None = None
+    """The keys of a JSON formatter's object (``levelname``, ``processName``, …) when the line was one."""
+
+
+class Peeler:
+    """Strips outer prefixes, and learns those it has no rule for from the lines seen so far."""
+
+    def __init__(self) -> None:
+        self._names: set[str] = set()
+        self._quoted = False
+        self._heads: dict[str, int] = {}
+        self._learnt: list[re.Pattern[str]] = []
+
+    def peel(self, text: str) -> tuple[str, Outer]:
+        """``text`` without its outer prefixes, and what they said."""
+        outer = Outer()
+        for _ in range(_MAX_LAYERS):
+            rest = self._layer(text, outer)
+            if rest is None:
+                break
+            text = rest
+        return text, outer
+
+    def learn(self, head: str) -> bool:
+        """Tells that ``head`` stood before an engine prefix; True once its shape counts as an outer prefix."""
+        if len(head) > 120 or (not head[-1:].isspace() and head[-1:] not in ":|]>-"):
+            return False
+        shape = re.sub(r"\d+", "0", head)
+        if len(self._heads) < 1000 or shape in self._heads:
+            self._heads[shape] = self._heads.get(shape, 0) + 1
+        if self._heads.get(shape, 0) == 3 and len(self._learnt) < 8:
+            self._learnt.append(re.compile(r"\d+".join(re.escape(part) for part in shape.split("0"))))
+        return self._heads.get(shape, 0) >= 3
+
+    def _layer(self, text: str, outer: Outer) -> str | None:
+        """One layer off ``text``, or None if there is none."""
+        first = text[:1]
+        if first == "{":
+            return _json(text, outer)
+        if first == "[":
+            return _bracket(text, outer)
+        rest = None
+        if first.isdigit() or first == " ":
+            rest = _numeric(text, outer)
+        elif first == ">":
+            rest = self._quote(text)
+        elif first == "*":
+            match = _pattern("bold").match(text)
+            rest = match[1] + text[match.end() :] if match and _pattern("start").match(match[1]) else None
+        if rest is None and (first.isalpha() or first == "<"):
+            match = _pattern("journal").match(text)
+            if match:
+                return _journal(text, match, outer)
+        if rest is None and "|" in text[:80] and (first.isalnum()):
+            rest = self._compose(text, outer)
+        if rest is None:
+            for learnt in self._learnt:
+                if match := learnt.match(text):
+                    outer.stream = outer.stream or re.sub(r"\d+", "", match[0]).strip(" |:>-[]")
+                    return text[match.end() :]
+        return rest
+
+    def _quote(self, text: str) -> str | None:
+        match = _pattern("quote").match(text)
+        assert match
+        rest = text[match.end() :]
+        if self._quoted or _pattern("start").match(rest):
+            self._quoted = True
+            return rest
+        return None
+
+    def _compose(self, text: str, outer: Outer) -> str | None:
+        """``name  | text``: believed when padded by two blanks or numbered, or once an engine line followed it."""
+        match = _pattern("compose").match(text)
+        if match is None or (text[match.start(2) :].startswith("|") and match[2] == "" and match[1] not in self._names):
+            return None
+        name, rest = match[1], text[match.end() :]
+        if name.isdigit() or (match[2] == "" and name not in self._names):
+            return None
+        if name not in self._names:
+            if not (len(match[2]) > 1 or re.search(r"[-_]\d+$", name) or _pattern("start").match(rest)):
+                return None
+            if len(self._names) < 256:
+                self._names.add(name)
+        outer.stream = _join(outer.stream, name)
+        return rest
+
+
+def _bracket(text: str, outer: Outer) -> str | None:
+    if text.startswith("[pod/") and (match := _pattern("pod").match(text)):
+        outer.stream = _join(outer.stream, match[1])
+        return text[match.end() :]
+    if match := _pattern("label").match(text):
+        if "rank" in match[1] or "default" in match[1]:
+            outer.process = match[1]
+            return text[match.end() :]
+        return None
+    if text[1:2].isdigit() and text[5:6] in "-/" and (match := _pattern("time").match(text)):
+        rest = text[match.end() :]
+        # "[2026-11-30 02:55:49] text" is SGLang's own prefix unless an engine's prefix follows it
+        if "T" in match[1] or _pattern("start").match(rest):
+            _stamp(match[1], outer)
+            return rest
+    return None
+
+
+def _numeric(text: str, outer: Outer) -> str | None:
+    if text[4:5] in ("-", "/") and not engine.pattern("sglang_cut").match(text):
+        if match := _pattern("cri").match(text):
+            outer.partial = match[2] == "P"
+        elif match := _pattern("journal").match(text):
+            return _journal(text, match, outer)
+        else:
+            match = _pattern("time").match(text)
+        if match is None:
+            return None
+        _stamp(match[1], outer)
+        return text[match.end() :]
+    if (match := _pattern("srun").match(text)) and _pattern("start").match(text, match.end()):
+        outer.process = match[1]
+        return text[match.end() :]
+    if match := _pattern("pm2").match(text):
+        outer.stream = _join(outer.stream, match[1])
+        return text[match.end() :]
+    return None
+
+
+def _journal(text: str, match: re.Match[str], outer: Outer) -> str:
+    _stamp(match[1], outer)
+    outer.stream = _join(outer.stream, f"{match[2]} {match[3]}")
+    return text[match.end() :]
+
+
+def _json(text: str, outer: Outer) -> str | None:
+    """The message of a JSON object (docker's json-file, a log shipper, a JSON formatter); None if it is none."""
+    if not text.rstrip().endswith("}") or not any(f'"{key}"' in text for key in _TEXT_KEYS):
+        return None
+    import json
+
+    try:
+        entry = json.loads(text)
+    except ValueError:
+        return None
+    key = next((key for key in _TEXT_KEYS if isinstance(entry.get(key), str)), None)
+    if key is None:
+        return None
+    message: str = entry[key]
+    if "levelname" in entry or "asctime" in entry or "level" in entry:
+        outer.fields = entry
+    elif key == "log":
+        outer.partial = not message.endswith("\n")
+        message = message.removesuffix("\n").removesuffix("\r")
+    stamp = entry.get("time") or entry.get("timestamp") or entry.get("asctime") or entry.get("@timestamp")
+    if isinstance(stamp, str):
+        _stamp(stamp, outer)
+    name = entry.get("container_name") or entry.get("pod") or entry.get("_SYSTEMD_UNIT")
+    if isinstance(name, str):
+        outer.stream = _join(outer.stream, name)
+    return message
+
+
+def _join(outer: str, inner: str) -> str:
+    return f"{outer}/{inner}" if outer else inner
+
+
+def _stamp(text: str, outer: Outer) -> None:
+    """Keeps the innermost stamp; a zone's offset is taken into account, a missing zone is read as UTC."""
+    outer.stamp = text
+    if text[:3].isalpha():
+        month = _MONTHS.find(text[:3]) // 3 + 1
+        outer.time = engine.seconds_without_year(f"{month:02}-{text[4:6].strip():0>2} {text[7:15]}")
+        return
+    if not engine.pattern("date").match(text):
+        return
+    time = engine.seconds(f"{text[:10].replace('/', '-')} {text[11:19]}")
+    if time is not None:
+        if fraction := re.match(r"[.,](\d+)", text[19:]):
+            time += float(f"0.{fraction[1][:9]}")
+        if zone := re.search(r"([+-])(\d\d):?(\d\d)$", text[19:]):
+            time -= (1 if zone[1] == "+" else -1) * (int(zone[2]) * 3600 + int(zone[3]) * 60)
+    outer.time = time

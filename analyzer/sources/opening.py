@@ -1,0 +1,257 @@
+"""Paths as the user gives them -> sources: files, ``-``, pipes, folders, archives, object stores.
+
+Nothing is ever unpacked to disk, so names inside an archive cannot do harm. Members are read as they come by.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+from typing import Any
+
+from analyzer.errors import UserError
+from analyzer.sources.limits import DEFAULT, Limits, Meter
+from analyzer.sources.source import Source
+from analyzer.sources.streams import Peekable, compression, decompressed, is_tar, is_zip, text_chunks
+
+_TAR_BLOCK = 512
+
+
+def open_sources(
+    paths: Iterable[str | os.PathLike[str]], *, limits: Limits = DEFAULT, keep_errors: bool = False
+) -> Iterator[Source]:
+    """The logs that ``paths`` name, in the order given; folders are walked in sorted order.
+
+    What cannot be opened raises ``UserError`` with status 3; with ``keep_errors`` it becomes a source whose ``error``
+    is set and the next one follows.
+    """
+    for path in paths:
+        name = os.fspath(path)
+        try:
+            yield from _open(name, limits, keep_errors)
+        except UserError as error:
+            if not keep_errors:
+                raise
+            yield Source(name, lambda: iter(()), error)
+
+
+def _open(name: str, limits: Limits, keep_errors: bool) -> Iterator[Source]:
+    if name == "-":
+        yield from _unpack("<stdin>", Peekable(sys.stdin.buffer), Meter("<stdin>", limits))
+    elif "://" in name:
+        yield from _remote(name, limits)
+    elif Path(name).is_dir():
+        for file in walk(Path(name)):
+            try:
+                yield from _file(str(file), limits)
+            except UserError as error:
+                if not keep_errors:
+                    raise
+                yield Source(str(file), lambda: iter(()), error)
+    else:
+        yield from _file(name, limits)
+
+
+def walk(folder: Path) -> Iterator[Path]:
+    """The regular files below ``folder`` in sorted order; hidden ones are left out, a loop of links is entered once."""
+    seen: set[tuple[int, int]] = set()
+
+    def inside(place: Path) -> Iterator[Path]:
+        try:
+            mark = place.stat()
+            if (mark.st_dev, mark.st_ino) in seen:
+                return
+            seen.add((mark.st_dev, mark.st_ino))
+            entries = sorted(place.iterdir())
+        except OSError as error:
+            raise _unreadable(str(place), error) from error
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            if entry.is_dir():
+                yield from inside(entry)
+            elif entry.is_file():
+                yield entry
+
+    yield from inside(folder)
+
+
+def _file(name: str, limits: Limits) -> Iterator[Source]:
+    try:
+        mode = Path(name).stat().st_mode
+    except OSError as error:
+        raise _unreadable(name, error) from error
+    if stat.S_ISBLK(mode) or stat.S_ISSOCK(mode):
+        raise UserError(f"{name}: neither a file, a pipe nor a folder", status=3)
+
+    def opened() -> Any:
+        try:
+            return Path(name).open("rb", buffering=0)
+        except OSError as error:
+            raise _unreadable(name, error) from error
+
+    if stat.S_ISREG(mode):
+        yield from _reopenable(name, opened, limits)
+    else:  # a pipe or a terminal can be read once, so it stays open until it was read
+        yield from _unpack(name, Peekable(_Complaining(opened(), name)), Meter(name, limits))
+
+
+def _remote(name: str, limits: Limits) -> Iterator[Source]:
+    try:
+        import fsspec
+    except ImportError:
+        raise UserError(f"{name}: reading from an object store needs fsspec: pip install 'kvautopsy[s3]'") from None
+    try:
+        system, place = fsspec.core.url_to_fs(name)
+        if any(mark in place for mark in "*?["):
+            files = sorted(system.glob(place))
+        else:
+            files = sorted(system.find(place)) if system.isdir(place) else [place]
+    except ImportError as error:
+        raise UserError(f"{name}: reading from this store needs one more package: {error}") from error
+    except Exception as error:  # each store has its own kinds of errors
+        raise _unreachable(name, error) from error
+    if not files:
+        raise UserError(f"{name}: no such object", status=3)
+    scheme = name.partition("://")[0]
+    for file in files:
+        shown = name if file == place else f"{scheme}://{str(file).lstrip('/')}"
+
+        def opened(file: Any = file, shown: str = shown) -> Any:
+            try:
+                return system.open(file, "rb")
+            except Exception as error:
+                raise _unreachable(shown, error) from error
+
+        yield from _reopenable(shown, opened, limits)
+
+
+def _reopenable(name: str, opened: Callable[[], Any], limits: Limits) -> Iterator[Source]:
+    """The logs in a file that can be opened again for each reading."""
+
+    def again() -> Iterator[bytes]:
+        with opened() as file:
+            stream, meter = Peekable(_Complaining(file, name)), Meter(name, limits)
+            while kind := compression(stream.peek()):
+                stream = decompressed(stream, kind, meter)
+            yield from text_chunks(stream)
+
+    with opened() as file:
+        yield from _unpack(name, Peekable(_Complaining(file, name)), Meter(name, limits), again=again)
+
+
+def _unpack(
+    name: str, stream: Peekable, meter: Meter, depth: int = 0, again: Callable[[], Iterator[bytes]] | None = None
+) -> Iterator[Source]:
+    """The logs in ``stream``: itself, or what its compression or archive holds."""
+    head = stream.peek()
+    kind = compression(head)
+    if not kind and not is_tar(head) and not is_zip(head):
+        yield Source(name, again or (lambda: text_chunks(stream)))
+        return
+    if depth >= meter.limits.depth:
+        raise UserError(f"{name}: more than {meter.limits.depth} layers of compression, which is the limit", status=3)
+    if kind:
+        yield from _unpack(name, decompressed(stream, kind, meter), meter, depth + 1, again)
+    elif is_tar(head):
+        yield from _tar(name, stream, meter, depth + 1)
+    else:
+        yield from _zip(name, stream, meter, depth + 1)
+
+
+def _tar(name: str, stream: Peekable, meter: Meter, depth: int) -> Iterator[Source]:
+    import tarfile
+
+    try:
+        with tarfile.open(fileobj=stream, mode="r|") as archive:
+            for member in archive:
+                meter.member()
+                inner = archive.extractfile(member) if member.isreg() else None
+                if inner is None or _hidden(member.name):
+                    continue
+                yield from _unpack(f"{name}!{member.name}", Peekable(inner), meter, depth)
+                archive.members.clear()  # type: ignore[attr-defined]  # else each member's header stays in memory
+    except (tarfile.TarError, EOFError) as error:
+        raise UserError(f"{name}: damaged tar archive ({error})", status=3) from error
+
+
+def _zip(name: str, stream: Peekable, meter: Meter, depth: int) -> Iterator[Source]:
+    """A zip archive: its directory is at the end, so a pipe or an inner archive is kept in a bounded spool first."""
+    import shutil
+    import tempfile
+    import zipfile
+
+    with tempfile.SpooledTemporaryFile(max_size=64 << 20) as spool:
+        shutil.copyfileobj(stream, spool, 1 << 20)
+        meter.taken += spool.tell()
+        try:
+            with zipfile.ZipFile(spool) as archive:
+                for member in sorted(archive.infolist(), key=lambda item: item.filename):
+                    meter.member()
+                    if member.is_dir() or _hidden(member.filename):
+                        continue
+                    if member.flag_bits & 1:
+                        raise UserError(f"{name}!{member.filename}: encrypted; unpack it first", status=3)
+                    with archive.open(member) as inner:
+                        yield from _unpack(
+                            f"{name}!{member.filename}",
+                            Peekable(_Member(inner, name), on_read=meter.give),
+                            meter,
+                            depth,
+                        )
+        except (zipfile.BadZipFile, NotImplementedError) as error:
+            raise UserError(f"{name}: damaged or unknown zip archive ({error})", status=3) from error
+
+
+def _hidden(member: str) -> bool:
+    return any((part.startswith(".") and part not in (".", "..")) or part == "__MACOSX" for part in member.split("/"))
+
+
+class _Complaining:
+    """A file whose read errors are sentences."""
+
+    def __init__(self, stream: Any, name: str) -> None:
+        self._stream = stream
+        self._name = name
+
+    def read(self, size: int = -1, /) -> bytes:
+        try:
+            data: bytes | None = self._stream.read(size)
+        except OSError as error:
+            raise _unreadable(self._name, error) from error
+        except Exception as error:  # an object store's own kinds of errors
+            raise _unreachable(self._name, error) from error
+        return data or b""
+
+
+class _Member:
+    """A member of a zip archive whose damage is told in a sentence."""
+
+    def __init__(self, stream: Any, name: str) -> None:
+        self._stream = stream
+        self._name = name
+
+    def read(self, size: int = -1, /) -> bytes:
+        try:
+            data: bytes = self._stream.read(size)
+        except Exception as error:  # zlib.error, BadZipFile, EOFError, lzma.LZMAError
+            raise UserError(f"{self._name}: damaged zip archive ({error})", status=3) from error
+        return data
+
+
+def _unreadable(name: str, error: OSError) -> UserError:
+    reason = {
+        FileNotFoundError: "no such file or folder",
+        PermissionError: "permission denied",
+        IsADirectoryError: "is a folder",
+    }.get(type(error), error.strerror or str(error))
+    return UserError(f"{name}: {reason}", status=3)
+
+
+def _unreachable(name: str, error: Exception) -> UserError:
+    if isinstance(error, FileNotFoundError):
+        return UserError(f"{name}: no such object", status=3)
+    return UserError(f"{name}: cannot be read ({type(error).__name__}: {error})", status=3)

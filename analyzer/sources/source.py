@@ -1,0 +1,30 @@
+"""One input: a name for reports and a way to read its bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from analyzer.errors import UserError
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """A log to read. ``name`` is what the user gave, with ``!member`` for what lies in an archive.
+
+    A member of an archive must be read before the next source is asked for, standard input and pipes only once. ``error`` is
+    set on a source that could not be opened (only with ``open_sources(..., keep_errors=True)``).
+    """
+
+    name: str
+    read: Callable[[], Iterator[bytes]]
+    error: UserError | None = None
+
+    def chunks(self) -> Iterator[bytes]:
+        """The bytes of the log in pieces of bounded size, decompressed, and as UTF-8 where it was UTF-16.
+
+        Raises ``UserError`` (status 3) when the input cannot be read or is damaged, after what could be read.
+        """
+        if self.error is not None:
+            raise self.error
+        return self.read()
