@@ -7,7 +7,8 @@ the generation config. A file that cannot be believed is refused on its own (``p
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,13 @@ from analyzer.evidence.gguf import GgufFile, config_of, read_gguf
 from analyzer.evidence.model_config import ConfigError, ModelConfig, parse_config, read_json
 from analyzer.evidence.quantization import Quantization, parse_quantization
 from analyzer.evidence.safetensors import HeaderError, Shard, Tensor, read_shard
+from analyzer.run.facts import Fact
+from analyzer.run.model import Run
 
 MAX_FILES = 20_000
 INDEX_NAMES = ("model.safetensors.index.json", "consolidated.safetensors.index.json", "pytorch_model.bin.index.json")
+SLOT_ROUNDING = 0.05
+"""A state slot read from printed GiB (two decimals) may differ by this much from the true size and be the same."""
 PICKLED = re.compile(r"\.(bin|pt|pth|ckpt)$")
 
 
@@ -80,6 +85,14 @@ class ModelFolder:
     def components(self) -> dict[str, Sizes]:
         """Bytes per component of what a loader takes."""
         return by_component(self.tensors, self.config, self.geometry)
+
+    @property
+    def problems_with_weights(self) -> bool:
+        """A weight file is missing, cut off or refused: sums over the files do not give the model."""
+        held = {s.name for s in self.shards} | {g.name for g in self.ggufs}
+        refused = any(p.file.endswith((".safetensors", ".gguf")) and p.file not in held for p in self.problems)
+        absent = self.index is not None and any(self.files.get(f, -1) < 0 for f in self.index.values())
+        return refused or absent or any(s.cut for s in self.shards)
 
     @property
     def mtp_layers(self) -> int:
@@ -217,3 +230,29 @@ def _index(path: Path, problems: list[Problem]) -> tuple[dict[str, str] | None, 
     metadata = content.get("metadata")
     total = metadata.get("total_size") if isinstance(metadata, dict) else None
     return {str(k): str(v) for k, v in mapping.items()}, total if isinstance(total, int) else None
+
+
+def facts_for_run(run: Run, model_dir: Path, draft_dir: Path | None = None) -> Iterator[Fact]:
+    """Facts of the model folder as ``run`` served it: parallelism and types are read from the run's own arguments.
+
+    What the log itself says is kept; only a state slot's size is made more exact where both agree within rounding.
+    """
+    from analyzer.evidence.model_facts import model_facts, serving_arguments, uses_own_draft
+
+    folder = inspect_model(model_dir)
+    separate = draft_dir is not None and draft_dir.resolve() != model_dir.resolve()
+    draft = inspect_model(draft_dir) if draft_dir is not None and separate else None
+    version = run.version or (run.version_range[1] if run.version_range else "").lstrip("<=")
+    facts = model_facts(folder, engine=run.engine or "sglang", version=version, draft=draft,
+                        **serving_arguments(run.facts))  # fmt: skip
+    own = draft is not None or uses_own_draft(run.facts)
+    for fact in facts:
+        if fact.name.startswith("draft.") and not own:
+            continue
+        said = run.facts.get(fact.name)
+        if said is None or said.origin == "model-dir":
+            yield fact
+        if fact.name == "model.state_slot_bytes":
+            slot = run.facts.get("state.slot_bytes")
+            if slot is not None and abs(slot.value / fact.value - 1) < SLOT_ROUNDING:
+                yield replace(fact, name="state.slot_bytes", origin="model-dir")
