@@ -89,20 +89,16 @@ def bar(value: float, full: float, width: int, *, blocks: bool = True, freed: fl
 
 
 def sparkline(values: Sequence[float | None], width: int, *, blocks: bool = True, low: float = 0.0) -> str:
-    """``values`` in ``width`` columns, each as high as its group's maximum; a gap is a blank."""
+    """The known ``values`` in ``width`` columns, each as high as its group's maximum, from ``low`` up."""
     known = [v for v in values if v is not None]
     if not known:
         return ""
     heights = _HEIGHTS if blocks else _ASCII_HEIGHTS
     low = min(low, min(known))
     span = (max(known) - low) or 1.0
-    width = min(width, len(values))
-    drawn = []
-    for column in range(width):
-        group = values[column * len(values) // width : (column + 1) * len(values) // width]
-        seen = [v for v in group if v is not None]
-        drawn.append(heights[int((max(seen) - low) / span * (len(heights) - 1) + 0.5)] if seen else " ")
-    return "".join(drawn)
+    width = min(width, len(known))
+    groups = (known[i * len(known) // width : (i + 1) * len(known) // width] for i in range(width))
+    return "".join(heights[int((max(group) - low) / span * (len(heights) - 1) + 0.5)] for group in groups)
 
 
 class Sheet:

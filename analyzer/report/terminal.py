@@ -116,7 +116,7 @@ def _failure(run: RunReport, sheet: Sheet) -> Finding | None:
         sheet.text(failure.message[:600], 4)
     if failure.frame:
         sheet.text(f"at {failure.frame}", 4, "dim")
-    finding = next((f for f in run.findings if f.rule == failure.rule and f.cause == failure.cause), None)
+    finding = view.blamed(run)
     if finding is not None:
         sheet.gap()
         _finding(finding, sheet, "", 0.0, run)

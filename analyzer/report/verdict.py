@@ -27,7 +27,7 @@ def _failed(run: RunReport, stage: str) -> list[str]:
     where = _STAGES.get(failure.stage or stage, "")
     when = {"crashed at startup": "The server did not start", "crashed at runtime": "The server died"}
     head = when.get(run.outcome, "Something failed") + (f": it failed {where}" if where else "")
-    finding = next((f for f in run.findings if f.cause == failure.cause and f.rule == failure.rule), None)
+    finding = view.blamed(run)
     if failure.cause == "elsewhere":
         return [
             head,

@@ -201,6 +201,14 @@ def main_findings(run: RunReport) -> list[Finding]:
     return ordered
 
 
+def blamed(run: RunReport) -> Finding | None:
+    """The finding that names the cause of the run's failure, None if nothing failed or no rule knows the cause."""
+    failure = run.failure
+    if failure is None or not failure.rule:
+        return None
+    return next((f for f in run.findings if f.rule == failure.rule and f.cause == failure.cause), None)
+
+
 _CHARTS = {
     "running": ("running", "requests"), "queued": ("waiting", "requests"), "usage": ("pool usage", "fraction"),
     "state_usage": ("state usage", "fraction"), "accept_length": ("accept length", "ratio"),

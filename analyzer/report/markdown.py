@@ -1,0 +1,213 @@
+"""The report as Markdown for an issue tracker: renders on GitHub and GitLab, and reads as plain text."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+from analyzer.report import view
+from analyzer.report.model import Evidence, Finding, Report, RunReport
+from analyzer.report.sheet import bar, clip
+from analyzer.units import GIB
+
+_SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&$])")
+_START = re.compile(r"^(?=#)|^(?=[-+=]+(?:\s|$))|(?<=^\d)(?=[.)]\s)|(?<=^\d\d)(?=[.)]\s)")
+"""Where a line would begin a heading, a list or a rule."""
+_LINKED = re.compile(r"(?<=@)(?=\w)|(?<=#)(?=\d)|(?<=:)(?=//)|(?<=\bwww)(?=\.)", re.IGNORECASE)
+"""Where a tracker would make a link or notify somebody of it."""
+BAR = 24
+PROOFS = 8
+
+
+def to_markdown(report: Report) -> str:
+    """``report`` as Markdown text."""
+    parts = [_head(report)]
+    if not report.runs:
+        parts.append("Nothing in the input was recognised as the output of an SGLang or vLLM server.")
+    if len(report.runs) > 1:
+        parts.append(_table(report))
+    parts += [_run(run, alone=len(report.runs) == 1) for run in report.runs]
+    parts += [plain(note) for note in report.notes]
+    tool = f"{report.tool.get('name', 'kvautopsy')} {report.tool.get('version', '')}".strip()
+    parts.append(f"<sub>{plain(tool)}. Sizes are GiB; l. N is a line of the log.</sub>")
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def plain(text: str) -> str:
+    """``text`` in a way that Markdown shows it letter by letter: no markup, link, mention or HTML comes of it."""
+    text = _START.sub(r"\\", _SPECIAL.sub(r"\\\1", " ".join(text.split())))
+    return _LINKED.sub("\u200b", text)
+
+
+def code(text: str) -> str:
+    """``text`` as a code span, whatever backticks it holds."""
+    text = " ".join(text.split()) or " "
+    longest = max((len(run) for run in re.findall(r"`+", text)), default=0)
+    fence = "`" * (longest + 1)
+    pad = " " if text.startswith("`") or text.endswith("`") else ""
+    return f"{fence}{pad}{text}{pad}{fence}"
+
+
+def block(lines: Iterable[str]) -> str:
+    """``lines`` as a fenced block, whatever backticks they hold."""
+    body = "\n".join(lines)
+    longest = max((len(run) for run in re.findall(r"`+", body)), default=0)
+    fence = "`" * max(3, longest + 1)
+    return f"{fence}text\n{body}\n{fence}"
+
+
+def _head(report: Report) -> str:
+    rows = [
+        f"{code(i.source)}: {i.lines:,} lines, {i.recognised_lines:,} recognised, {i.unrecognised_lines:,} not"
+        for i in report.inputs
+    ]
+    return "\n".join(f"- {row}" for row in rows) if len(rows) > 1 else "".join(rows)
+
+
+def _table(report: Report) -> str:
+    head = "| run | outcome | engine | pool or failure | causes |\n| --: | --- | --- | --- | --- |"
+    rows = []
+    for run in report.runs:
+        causes = ", ".join(dict.fromkeys(f.cause for f in run.findings if f.severity != "info"))
+        texts = (str(run.id), run.outcome, view.engine_of(run), view.headline(run), causes)
+        rows.append("| " + " | ".join(plain(text) for text in texts) + " |")
+    return f"**{plain(view.counted(report))}**\n\n{head}\n" + "\n".join(rows)
+
+
+def _run(run: RunReport, *, alone: bool) -> str:
+    title = view.engine_of(run) if alone else f"Run {run.id}: {view.engine_of(run)}"
+    ranks = view.ranks_of(run)
+    about = [
+        view.model_of(run),
+        f"{ranks} rank{'s' if ranks > 1 else ''}",
+        f"lines {run.first_line} to {run.last_line}",
+    ]
+    blamed = view.blamed(run)
+    unknown = [_quote(e, run) for e in run.unknown_scary]
+    parts = [
+        f"## {plain(title)}: {plain(run.outcome)}",
+        plain(", ".join(a for a in about if a)),
+        "> **" + plain(run.verdict or "Nothing can be said of this run.") + "**",
+        _failure(run, blamed),
+        _figures(run),
+        _ledger(run),
+        _findings(run, blamed),
+        _series(run),
+        _undecided(run),
+        _folded(
+            "Lines that no rule knows; nothing shows that they are fatal", [_quote(e, run) for e in run.unknown_scary]
+        ),
+        _noise(run),
+        _arguments(run),
+        *[plain(note) for note in run.notes],
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _failure(run: RunReport, blamed: Finding | None) -> str:
+    failure = run.failure
+    if failure is None:
+        return ""
+    place = ", ".join(p for p in (failure.process, " ".join(failure.ranks[:8]), failure.stage) if p)
+    head = f"### What failed\n\n**{plain(failure.exception or failure.cause)}** {plain(place)}{_lines(failure.lines)}"
+    message = block([line[:300] for line in failure.message.splitlines()[:12]]) if failure.message else ""
+    frame = f"at {code(failure.frame)}" if failure.frame else ""
+    found = _finding(blamed, run, 0.0) if blamed else ""
+    return "\n\n".join(part for part in (head, message, frame, found) if part)
+
+
+def _lines(lines: Iterable[int]) -> str:
+    text = view.lines_text(lines, 6)
+    return f" ({text})" if text else ""
+
+
+def _figures(run: RunReport) -> str:
+    rows = [f"- Pool: {plain(s.text)}{_lines(s.lines)}" for s in view.pool_said(run)]
+    if sizing := view.sizing_said(run):
+        rows.append(f"- Check: {plain(sizing)}")
+    rows += [f"- Limit: {plain(s.text)}{_lines(s.lines)}" for s in view.limits_said(run)]
+    return "### Pool and limits\n\n" + "\n".join(rows) if rows else ""
+
+
+def _ledger(run: RunReport) -> str:
+    rows = run.ledger
+    if not rows:
+        return ""
+    label, full = max(len(row.item) for row in rows), max(row.bytes for row in rows)
+    lines = []
+    for row in rows:
+        drawn = bar(row.bytes, full, BAR, freed=row.freed)
+        tail = "  ".join(t for t in (row.note, view.lines_text(row.lines)) if t)
+        lines.append(f"{row.item:<{label}} {row.bytes / GIB:8.2f}  {drawn:<{BAR}}  {tail}".rstrip())
+    rank = f" on {rows[0].rank}" if rows[0].rank and view.ranks_of(run) > 1 else ""
+    return f"### Where {view.ledger_total(rows) / GIB:.2f} GiB went{plain(rank)}\n\n" + block(lines)
+
+
+def _findings(run: RunReport, blamed: Finding | None) -> str:
+    findings = [f for f in view.main_findings(run) if f is not blamed]
+    if not findings:
+        return ""
+    gap = view.gap_of(run)
+    parts = [f"### {'Why' if blamed is None else 'Also'}", *[_finding(f, run, gap) for f in findings]]
+    if run.unexplained_tokens is not None and gap:
+        parts.append(f"Not explained by any of these: {run.unexplained_tokens:,.0f} tokens.")
+    if steps := view.what_if(run):
+        parts.append("**What if:** " + plain("; ".join(steps)) + ".")
+    return "\n\n".join(parts)
+
+
+def _finding(finding: Finding, run: RunReport, gap: float) -> str:
+    cost = ""
+    if finding.lost_tokens:
+        share = view.share_text(finding.lost_tokens, gap)
+        cost = f": **{finding.lost_tokens:,.0f} tokens**" + (f", {share} of the gap" if share else "")
+    tags = [finding.severity, finding.confidence, code(finding.cause)]
+    if finding.explained_by:
+        tags.append(f"follows from {code(finding.explained_by)}")
+    parts = [
+        f"**{finding.rule}** {plain(finding.title)}{cost}",
+        ", ".join(t for t in tags if t),
+        plain(finding.summary),
+    ]
+    if finding.evidence:
+        parts.append(block(_quote(e, run) for e in finding.evidence[:PROOFS]))
+    if finding.fix:
+        parts.append(f"**Fix:** {plain(finding.fix)}")
+    parts += [f"See <{url}>" for url in finding.see if re.fullmatch(r"https?://[^\s<>]{3,300}", url)]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _quote(proof: Evidence, run: RunReport) -> str:
+    place = f"l. {proof.line}" if proof.line else proof.source
+    if proof.line and proof.source and proof.source != run.source:
+        place = f"{proof.source} {place}"
+    return f"{place}  {clip(proof.text, 200)}"
+
+
+def _series(run: RunReport) -> str:
+    rows = ["| metric | low | mean | high | last |", "| --- | --: | --: | --: | --: |"]
+    for chart in view.charts_of(run):
+        figures = [view.figure(v, chart.unit) for v in (chart.low, chart.mean, chart.high, chart.last)]
+        rows.append(f"| {plain(chart.label)} | " + " | ".join(figures) + " |")
+    return "### While serving\n\n" + "\n".join(rows) if len(rows) > 2 else ""
+
+
+def _undecided(run: RunReport) -> str:
+    rows = [f"- **{u.rule}** {plain(u.title)}: {plain(u.how or 'needs ' + ', '.join(u.needs))}" for u in run.undecided]
+    return "### Not decided\n\n" + "\n".join(rows) if rows else ""
+
+
+def _noise(run: RunReport) -> str:
+    title = f"{len(run.benign)} lines that look like errors and are not"
+    return _folded(title, [f"l. {b.line}  {clip(b.text, 120)}  ({b.rule}: {b.why})" for b in run.benign])
+
+
+def _arguments(run: RunReport) -> str:
+    arguments = view.arguments_of(run)
+    return _folded(f"{len(arguments)} launch arguments", [f"{name} = {clip(value, 200)}" for name, value in arguments])
+
+
+def _folded(title: str, lines: Sequence[str]) -> str:
+    if not lines:
+        return ""
+    return f"<details><summary>{plain(title)}</summary>\n\n{block(lines)}\n\n</details>"
