@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from analyzer import __version__
 from analyzer.report.ledger import ledger, lines_of
@@ -26,6 +26,7 @@ from analyzer.run.model import Failure, Run
 from analyzer.sizing.base import Check, SizingModel
 
 if TYPE_CHECKING:
+    from analyzer.diagnosis import Finding as Found
     from analyzer.diagnosis import Judgement
 
 Judged: TypeAlias = "tuple[Run, SizingModel | None, Check | None, Judgement]"
@@ -57,7 +58,7 @@ def _run(run: Run, check: Check | None, judgement: Judgement) -> RunReport:
         ledger=ledger(run),
         sizing=_sizing(check),
         series=run.series,
-        notes=list(run.notes),
+        notes=[*run.notes, *judgement.notes],
     )
     row.findings = [_finding(found, run) for found in judgement.findings]
     row.failure = _failure(run, judgement)
@@ -86,7 +87,7 @@ def _sizing(check: Check | None) -> SizingRow | None:
     )  # fmt: skip
 
 
-def _finding(found: Any, run: Run) -> Finding:
+def _finding(found: Found, run: Run) -> Finding:
     finding = Finding(
         rule=found.rule,
         cause=found.cause,
@@ -101,6 +102,7 @@ def _finding(found: Any, run: Run) -> Finding:
         lost_bytes=found.lost_bytes,
         pool_if_fixed=found.pool_if_fixed,
         explained_by=found.explained_by,
+        note=found.note,
     )
     for proof in finding.evidence:
         proof.context = _context(proof, run)
@@ -126,7 +128,7 @@ def _failure(run: Run, judgement: Judgement) -> FailureRow | None:
     rule = judgement.failure_rule
     found = next((f for f in judgement.findings if f.rule == rule), None)
     return FailureRow(
-        cause=found.cause if found else "elsewhere",
+        cause=found.cause if found else _unnamed(failure, run),
         exception=failure.exception,
         message=failure.message,
         lines=list(dict.fromkeys(w.line for w in failure.where if w.line)),
@@ -137,6 +139,13 @@ def _failure(run: Run, judgement: Judgement) -> FailureRow | None:
         frame=_frame(failure),
         rule=rule or "",
     )
+
+
+def _unnamed(failure: Failure, run: Run) -> str:
+    """The cause code of a failure that no rule knows."""
+    if failure.kind == "elsewhere":
+        return "elsewhere"
+    return "crash-unknown" if run.outcome == "crashed at runtime" else "fail-unknown"
 
 
 def _frame(failure: Failure) -> str:

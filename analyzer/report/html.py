@@ -188,6 +188,7 @@ def _finding(finding: Finding, run: RunReport, gap: float) -> Html:
         el("div", el("h4", finding.title), cost, class_="head"),
         el("p", el("span", finding.severity, class_=severity), ", " + ", ".join(t for t in tags if t), class_="tags"),
         el("p", finding.summary) if finding.summary else None,
+        el("p", f"({finding.note})", class_="tags") if finding.note else None,
         *[_proof(e, run) for e in finding.evidence],
         el("p", el("b", "Fix: "), finding.fix, class_="fix") if finding.fix else None,
         *[_link(url) for url in finding.see],

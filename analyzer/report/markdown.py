@@ -94,9 +94,7 @@ def _run(run: RunReport, *, alone: bool) -> str:
         _findings(run, blamed),
         _series(run),
         _undecided(run),
-        _folded(
-            "Lines that no rule knows; nothing shows that they are fatal", [_quote(e, run) for e in run.unknown_scary]
-        ),
+        _folded("Lines that no rule knows; nothing shows that they are fatal", unknown),
         _noise(run),
         _arguments(run),
         *[plain(note) for note in run.notes],
@@ -169,6 +167,8 @@ def _finding(finding: Finding, run: RunReport, gap: float) -> str:
         ", ".join(t for t in tags if t),
         plain(finding.summary),
     ]
+    if finding.note:
+        parts.append(f"({plain(finding.note)})")
     if finding.evidence:
         parts.append(block(_quote(e, run) for e in finding.evidence[:PROOFS]))
     if finding.fix:

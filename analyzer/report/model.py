@@ -92,6 +92,8 @@ class Finding:
     pool_if_fixed: float | None = None
     explained_by: str = ""
     """Id of the finding that causes this one, if one does."""
+    note: str = ""
+    """Why a cost is missing, or what the finding rests on."""
 
 
 @dataclass(slots=True)

@@ -229,6 +229,8 @@ def _finding(finding: Finding, sheet: Sheet, number: str, gap: float, run: RunRe
     sheet.add("     ", (", ".join(w for w in words if w), style if finding.severity == "critical" else "dim"))
     if finding.summary:
         sheet.text(finding.summary, 5)
+    if finding.note:
+        sheet.text(f"({finding.note})", 5, "dim")
     for proof in finding.evidence[:PROOFS]:
         _proof(proof, sheet, run)
     if len(finding.evidence) > PROOFS:

@@ -176,9 +176,9 @@ def share_text(tokens: float, gap: float) -> str:
 
 
 def what_if(run: RunReport) -> list[str]:
-    """One sentence for each priced finding, in order: the pool once it and those before it are fixed."""
+    """One sentence for each priced finding, dearest first: the pool once it and those before it are fixed."""
     tokens = number_of(run, "pool.tokens")
-    priced = [f for f in run.findings if f.pool_if_fixed]
+    priced = sorted((f for f in run.findings if f.pool_if_fixed), key=lambda f: f.pool_if_fixed or 0.0)
     said, rules = [], ""
     for finding in priced:
         rules = f"{rules} and {finding.rule}" if rules else finding.rule
