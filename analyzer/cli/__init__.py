@@ -19,17 +19,14 @@ def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command line and leaves with the exit status of contract.md."""
     args = list(sys.argv[1:] if argv is None else argv)
     try:
-        status = _run(_with_default_command(args))
+        from analyzer.cli.app import build_app
+
+        build_app()(args=_with_default_command(args), prog_name="kvautopsy")
     except UserError as error:
         _say(f"kvautopsy: {error}")
-        status = error.status
-    except BrokenPipeError:
-        # The reader went away (head, less): nothing to report, and Python must not complain at exit either.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 0
+        sys.exit(error.status)
     except KeyboardInterrupt:
-        status = 130
-    sys.exit(status)
+        sys.exit(130)
 
 
 def _with_default_command(args: list[str]) -> list[str]:
@@ -44,25 +41,6 @@ def _with_default_command(args: list[str]) -> list[str]:
     if first == "-" or (not first.startswith("-") and Path(first).exists()):
         return ["explain", *args]
     return args
-
-
-def _run(args: list[str]) -> int:
-    import click
-
-    from analyzer.cli.app import build_app
-
-    command = build_app()
-    try:
-        result = command.main(args=args, prog_name="kvautopsy", standalone_mode=False)
-    except click.exceptions.NoArgsIsHelpError as error:
-        _say(error.format_message())
-        return 2
-    except click.ClickException as error:
-        error.show()
-        return 2
-    except click.exceptions.Abort:
-        return 130
-    return result if isinstance(result, int) else 0
 
 
 def _say(text: str) -> None:

@@ -1,12 +1,16 @@
-"""The commands, gathered; each is imported only when it is called or listed."""
+"""The commands, gathered; each is imported only when it is called."""
 
 from __future__ import annotations
 
+import functools
 import importlib
-from typing import Any
+import os
+import sys
+from collections.abc import Callable
+from typing import Annotated, Any
 
-import click
 import typer
+from typer.core import TyperGroup
 from typer.main import get_command
 
 SHORT = {
@@ -15,7 +19,7 @@ SHORT = {
     "follow": "Follow a growing file or a pipe and say what is found the moment it is proved.",
     "attach": "Follow a running container's output, history first.",
     "prove-spec": "Prove or refute, in four layers, that speculative decoding works.",
-    "inspect": "Read a model folder: bytes by component, KV bytes per token, package consistency.",
+    "inspect": "Read a model folder: bytes by component, KV bytes per token, consistency.",
     "plan": "Predict the pool and limits of a launch before it is made.",
     "audit": "Read an archive of many runs into one table of runs, ranks and findings.",
     "query": "Ask SQL of an audit's result.",
@@ -23,49 +27,76 @@ SHORT = {
     "rules": "List, describe and test the rules.",
     "docs": "Write the documentation pages that are made from the rules and grammars.",
 }
+HIDDEN = {"docs"}
 
 
-class _LazyGroup(click.Group):
+class _LazyGroup(TyperGroup):
     """A group whose commands are modules of this package, imported at first use."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        return [name for name in SHORT if name != "docs"]
+    def list_commands(self, ctx: Any) -> list[str]:
+        return [name for name in SHORT if name not in HIDDEN]
 
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in SHORT:
             return None
         module = importlib.import_module(f"analyzer.cli.{cmd_name.replace('-', '_')}")
         one = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        one.command(name=cmd_name, help=module.__doc__)(module.command)
+        one.command(name=cmd_name, help=module.__doc__)(_leaving(module.command))
         command = get_command(one)
         command.name = cmd_name
         return command
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, SHORT[name]) for name in self.list_commands(ctx)])
 
 
-def _version(ctx: click.Context, _: click.Parameter, wanted: bool) -> None:
-    if wanted and not ctx.resilient_parsing:
+def _leaving(command: Callable[..., int]) -> Callable[..., None]:
+    """``command`` with its return value as the exit status; a reader that went away (head, less) ends it quietly."""
+
+    @functools.wraps(command)
+    def leave(*args: Any, **kwargs: Any) -> None:
+        try:
+            status = command(*args, **kwargs)
+            sys.stdout.flush()
+        except BrokenPipeError:
+            # Python would complain at exit when it flushes what could not be written.
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            status = 0
+        raise typer.Exit(status)
+
+    return leave
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
         from analyzer import __version__
 
-        click.echo(f"kvautopsy {__version__}")
-        ctx.exit()
+        typer.echo(f"kvautopsy {__version__}")
+        raise typer.Exit()
 
 
-def build_app() -> click.Group:
-    """The whole command."""
-    options: list[Any] = [
-        click.Option(
-            ["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version, help="Show the version."
-        )
-    ]
-    return _LazyGroup(
+def build_app() -> typer.Typer:
+    """The whole command line."""
+    app = typer.Typer(
         name="kvautopsy",
-        help="Why an LLM server has the capacity it has: read from its log, with proof.\n\n"
-        "kvautopsy server.log is short for kvautopsy explain server.log, and a log may be piped in.",
-        params=options,
+        cls=_LazyGroup,
         no_args_is_help=True,
+        add_completion=True,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
     )
+
+    @app.callback()
+    def kvautopsy(
+        version: Annotated[
+            bool, typer.Option("--version", callback=_version, is_eager=True, help="Show the version and exit.")
+        ] = False,
+    ) -> None:
+        """Why an LLM server has the capacity it has: read from its log, with proof.
+
+        kvautopsy server.log is short for kvautopsy explain server.log, and a log may be piped in.
+        """
+
+    return app

@@ -1,0 +1,1 @@
+"""Benchmarks: ratios in one run against public tools, because machines are noisy."""
