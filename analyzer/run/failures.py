@@ -14,6 +14,7 @@ from analyzer.framing.record import Record
 from analyzer.run import signals
 from analyzer.run.facts import Where
 from analyzer.run.model import Failure, Frame
+from analyzer.run.outcome import STARTUP_FUNCTIONS
 from analyzer.run.signals import Signal
 from analyzer.run.tracebacks import Link, Traceback, exception_line, parse
 
@@ -46,7 +47,7 @@ _SOFT_TEXT = re.compile(
     r"|communicator was aborted|recvValue failed|failed to recv|heartbeat|tcpstore|socket (?:timeout|closed)"
     r"|Application timeout caused pair closure|torch_elastic"
 )
-_CLIENT_HEAD = re.compile(
+CLIENT_HEAD = re.compile(
     r"Exception in ASGI application|Error in preprocessing prompt inputs|Error in (?:applying )?chat template"
     r"|Error with model|Error while parsing|Error in preparing|Error handling request|Request \S+ failed \(bad"
     r"|Error in chat completion|Error in completion|Error in beam search|Exception occurred during (?:stream|request)"
@@ -89,6 +90,10 @@ def engine_frame(frames: tuple[Frame, ...]) -> Frame | None:
     return next((f for f in reversed(frames) if re.search(r"(?:^|/)(?:vllm|sglang)/", f.file)), None)
 
 
+def _process(record: Record) -> tuple[int | None, str, str]:
+    return record.pid, record.process, record.rank
+
+
 def _key(exception: str, message: str) -> str:
     """What makes two reports of one failure equal: class and message without figures and names of devices."""
     text = re.sub(r"0x[0-9a-f]+|\d+", "#", message.split("\n", 1)[0])[:120]
@@ -104,6 +109,7 @@ class FailureLog:
         self.first_death: int | None = None
         self._by_key: dict[str, Entry] = {}
         self._served: list[int] = []
+        self._heads: dict[tuple[int | None, str, str], tuple[int, str]] = {}
         self._ready: int | None = None
 
     # what is seen
@@ -121,11 +127,8 @@ class FailureLog:
 
     def traceback(self, record: Record, order: int, stage: str, ready: bool) -> None:
         """Takes a traceback record."""
-        parsed = parse(record.text)
+        parsed = self._with_head(record, parse(record.text))
         root = parsed.root
-        signal = signals.signal_of(parsed.head) if parsed.head else None
-        if signal is not None and signal.kind == signals.STOP:
-            self._note_stop(order, record, signal)
         base = Failure(
             exception=root.exception if root else "",
             message=root.message if root else "",
@@ -140,9 +143,29 @@ class FailureLog:
         )
         entry = Entry(base, order, record.time, ready)
         self._classify(entry, parsed)
-        if root is not None and root.short == "KeyboardInterrupt" and self.first_death is None:
+        if root is not None and root.short == "KeyboardInterrupt":
             self._note_stop(order, record, Signal(signals.STOP, "interrupt", "KeyboardInterrupt"))
+        self._drop_head_only(entry)
         self._add(entry, record)
+
+    def head(self, record: Record) -> None:
+        """Takes a line that may announce the next traceback of its process ("Exception in ASGI application")."""
+        if CLIENT_HEAD.search(record.text):
+            self._heads[_process(record)] = (record.last_line, record.text.split("\n", 1)[0][:400])
+
+    def _with_head(self, record: Record, parsed: Traceback) -> Traceback:
+        line, text = self._heads.pop(_process(record), (-9, ""))
+        if text and record.line - line <= 8:
+            return replace(parsed, head=f"{text}\n{parsed.head}")
+        return parsed
+
+    def _drop_head_only(self, entry: Entry) -> None:
+        """Forgets the entry of a line that ends in "Traceback (most recent call last):" once the traceback is here."""
+        last = self.entries[-1] if self.entries else None
+        if last is None or not last.failure.cut or last.failure.frames or entry.failure.rank != last.failure.rank:
+            return
+        if entry.failure.first_line - last.failure.first_line <= 1:
+            self.entries.pop()
 
     def signal(self, record: Record, signal: Signal, order: int, stage: str, ready: bool) -> None:
         """Takes a line that bears on life and death."""
@@ -166,11 +189,11 @@ class FailureLog:
         )
         self._add(Entry(failure, order, record.time, ready, code=signal.code), record)
 
-    def lone_exception(self, record: Record, order: int, stage: str, ready: bool) -> None:
+    def lone_exception(self, record: Record, order: int, stage: str, ready: bool) -> bool:
         """Takes a record whose first line is the last line of a traceback that the log does not hold."""
         found = exception_line(record.text.split("\n", 1)[0])
         if found is None:
-            return
+            return False
         message = (found[1] + "\n" + record.text.partition("\n")[2]).strip()
         failure = Failure(
             found[0], message[:4000], (Where.of(record),), record.line, (), record.process, record.rank,
@@ -179,6 +202,7 @@ class FailureLog:
         entry = Entry(failure, order, record.time, ready)
         self._classify(entry, None)
         self._add(entry, record)
+        return True
 
     # how it is kept
 
@@ -199,7 +223,9 @@ class FailureLog:
         entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
         head = parsed.head if parsed else ""
         files = [f.file for f in failure.frames]
-        client = _CLIENT_HEAD.search(head) is not None or any(map(_CLIENT_FRAMES.search, files))
+        starting = any(STARTUP_FUNCTIONS.match(f.function) for f in failure.frames)
+        client = CLIENT_HEAD.search(head) is not None
+        client = client or (any(map(_CLIENT_FRAMES.search, files)) and (entry.ready or not starting))
         entry.client = client and (not short or _CLIENT_CLASSES.match(short) is not None)
         entry.user_code = bool(files) and not any(map(_ENGINE_FILE.search, files))
         entry.key = _key(failure.exception, failure.message) if failure.exception else ""

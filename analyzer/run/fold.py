@@ -17,10 +17,16 @@ from analyzer.run.loops import note_loop
 from analyzer.run.model import STAGES, Failure, Run
 from analyzer.run.outcome import decide
 from analyzer.run.split import Mark
+from analyzer.run.tracebacks import HEADER
 
 ENGINES = ("sglang", "vllm")
 _FOLDERS = {"sglang": "SglangFolder", "vllm": "VllmFolder"}
-COMMON_STAGE_OF = {"http_app_started": "ready", "http_running": "ready", "http_access": "serving"}
+COMMON_STAGE_OF = {
+    "http_app_started": "ready",
+    "http_running": "ready",
+    "http_access": "serving",
+    "processed_prompts": "serving",
+}
 """Stages of shapes that both engines print. SGLang is ready only when it says so itself: its warm-up comes later."""
 
 _ACTIVITY = ("running", "decode_rate", "prefill_rate", "new_tokens", "tokens", "accepted")
@@ -30,6 +36,8 @@ _SCARY = re.compile(
     r"|unable|invalid|deprecat|not (?:found|supported|available|installed)|unsupported|missing|\U0001f6a8"
 )
 _MAX_EVENTS, _MAX_PER_KIND, _MAX_SCARY = 20_000, 400, 1_000
+_WARM_UP_LINES = 2
+"""What a warm-up prints: a batch and the answer."""
 _STREAM_NAMES = re.compile(r"(?:^|[./: -])(?:stdout|stderr|std|out|err)$")
 
 
@@ -73,6 +81,9 @@ class Building:
     scary: list[Record] = field(default_factory=list)
     log: FailureLog = field(default_factory=FailureLog)
     app_started: Where | None = None
+    answers: int = 0
+    answered: Where | None = None
+    """Where a client got its answer (not only a line of a batch)."""
     ready_at: Where | None = None
     served_at: Where | None = None
     last: Record | None = None
@@ -122,10 +133,9 @@ class Building:
 
     @property
     def served(self) -> Where | None:
-        """Where a request was answered; the warm-up of a server that is not ready does not count."""
-        if self.engine == "sglang" and self.seen_start and self.ready_at is None:
-            return None
-        return self.served_at
+        """Where a request was answered; the warm-up of a server that is not yet ready does not count."""
+        warming = self.engine == "sglang" and self.seen_start and self.ready_at is None
+        return None if warming and self.answers <= _WARM_UP_LINES else self.served_at
 
     # what is seen
 
@@ -168,6 +178,9 @@ class Building:
         if stage == "serving":
             if not _activity(event):
                 return
+            self.answers += 1
+            if event.kind == "http_access":
+                self.answered = self.answered or Where.of(event.record)
             self.log.served(self.order)
             if self.served_at is None:
                 self.served_at = Where.of(event.record)
@@ -190,15 +203,16 @@ class Building:
         if record.form == "bar":
             return
         ready = self.ready is not None or self.served is not None
-        text = record.text
-        if record.form == "traceback" or "Traceback (most recent call last)" in text:
+        if record.form == "traceback" or HEADER in record.text:
             self.log.traceback(record, self.order, self.stage, ready)
             return
-        signal = signals.signal_of(text)
+        signal = signals.signal_of(event) if event is not None else None
+        if record.level in ("", "ERROR", "CRITICAL") and self.log.lone_exception(record, self.order, self.stage, ready):
+            return
         if signal is not None:
             self.log.signal(record, signal, self.order, self.stage, ready)
-        elif record.level in ("", "ERROR", "CRITICAL") and event is None:
-            self.log.lone_exception(record, self.order, self.stage, ready)
+        else:
+            self.log.head(record)
         if event is None and len(self.scary) < _MAX_SCARY and _frightening(record):
             self.scary.append(record)
 
@@ -212,7 +226,7 @@ class Building:
             self.folders[run.engine].fill(run)
         run.failures = self.log.judged(self.order)
         cause, entry = run.failure, self.log.cause_entry()
-        verdict = decide(self, cause, entry.ready if entry else False)
+        verdict = decide(self, run.failures, entry.ready if entry else False)
         run.outcome, run.outcome_basis = verdict.outcome, verdict.basis
         run.facts.add("outcome", run.outcome, run.outcome_basis)
         if run.stage:

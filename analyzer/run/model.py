@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -55,6 +56,11 @@ class Failure:
     """The whole traceback as text (bounded)."""
 
 
+def first_cause(failures: Sequence[Failure]) -> Failure | None:
+    """The first failure that is neither wrapper nor consequence nor one request's own."""
+    return next((f for f in failures if not (f.wrapper or f.consequence or f.request_level)), None)
+
+
 @dataclass(slots=True)
 class Run:
     """One server run: its facts, what happened, and how it ended."""
@@ -82,11 +88,14 @@ class Run:
     notes: list[str] = field(default_factory=list)
     scary: list[Record] = field(default_factory=list)
     """Records that look frightening and that no grammar recognised; bounded."""
+    kinds: dict[str, int] = field(default_factory=dict)
+    """How often each kind of event occurred, dense ones included: what ``count(kind)`` in a rule gives. The folder
+    counts while it feeds; where it is empty, ``events`` are counted."""
 
     @property
     def failure(self) -> Failure | None:
         """The first cause, or None."""
-        return next((f for f in self.failures if not (f.wrapper or f.consequence or f.request_level)), None)
+        return first_cause(self.failures)
 
     @property
     def stage(self) -> str:

@@ -3,23 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
 from analyzer.run.facts import Where
-from analyzer.run.model import Failure, Run
+from analyzer.run.model import Failure, Run, first_cause
 from analyzer.run.signals import HOST_OOM
 
 START_UP_STAGES = ("arguments", "init", "weights", "pool", "graphs")
 
-_RUNTIME_FRAMES = re.compile(
+_RUNTIME_FUNCTIONS = re.compile(
     r"^(?:event_loop_\w+|run_event_loop|dispatch_event_loop|process_batch_result\w*|get_next_batch_to_run|check_memory"
     r"|self_check_during_idle|on_idle|run_batch|run_busy_loop|_process_engine_step|process_engine_step|step_fn"
     r"|step_with_batch_queue|run_engine_loop|engine_step|run_engine_loop|step_async|handle_loop|output_handler"
     r"|_run_workers_async|recv_requests|update_running_batch|retract_decode|execute_model|generate|_run_output_handler)$"
 )
-_STARTUP_FRAMES = re.compile(
+_SERVING_FUNCTIONS = re.compile(
+    r"^(?:run_busy_loop|_?process_engine_step|run_engine_loop|engine_step|step_async|output_handler|_run_output_handler)$"
+)
+"""Loops that vLLM enters once it serves. SGLang's loops already run while it warms up."""
+STARTUP_FUNCTIONS = re.compile(
     r"^(?:load_model|get_model|determine_available_memory|determine_num_available_blocks|profile_run|_dummy_run"
     r"|_dummy_sampler_run|initialize_from_config|initialize_cache|_initialize_kv_caches|compile_or_warm_up_model"
     r"|capture_model|init_device_graphs|init_cuda_graphs|init_memory_pool|init_model_worker|init_worker|init_device"
@@ -41,6 +45,8 @@ class Evidence(Protocol):
     @property
     def served(self) -> Where | None: ...
     @property
+    def answered(self) -> Where | None: ...
+    @property
     def end(self) -> Where | None: ...
     @property
     def seen_start(self) -> bool: ...
@@ -54,34 +60,41 @@ class Verdict:
     basis: tuple[Where, ...]
 
 
-def startup_failure(failure: Failure, ready: bool, seen_start: bool) -> bool:
+def startup_failure(failure: Failure, failures: Sequence[Failure], ready: bool, seen_start: bool) -> bool:
     """Whether ``failure`` kept the server from serving (else it ended one that served).
 
-    ``ready``: the server had served or said that it serves; ``seen_start``: the log shows how it started.
+    ``ready``: the server had served or said that it serves; ``seen_start``: the log shows how it started. Where the
+    log shows neither, the functions that were running tell; a death has none, so what followed from it is asked too.
     """
     if ready:
         return False
+    if any(STARTUP_FUNCTIONS.match(frame.function) for frame in failure.frames):
+        return True
+    if any(_SERVING_FUNCTIONS.match(frame.function) for one in (failure, *failures) for frame in one.frames):
+        return False
     if seen_start:
         return True
-    names = [frame.function for frame in failure.frames]
-    if any(map(_STARTUP_FRAMES.match, names)):
-        return True
-    if any(map(_RUNTIME_FRAMES.match, names)):
-        return False
+    for one in (failure, *failures):
+        names = [frame.function for frame in one.frames]
+        if any(map(STARTUP_FUNCTIONS.match, names)):
+            return True
+        if any(map(_RUNTIME_FUNCTIONS.match, names)):
+            return False
     if failure.kind in ("watchdog", "killed"):
         return False
     return failure.stage not in ("ready", "serving")
 
 
-def decide(evidence: Evidence, cause: Failure | None, cause_ready: bool) -> Verdict:
-    """The outcome as the log alone shows it."""
+def decide(evidence: Evidence, failures: Sequence[Failure], ready: bool) -> Verdict:
+    """The outcome as the log alone shows it. ``ready``: the server had served when the cause happened."""
+    cause = first_cause(failures)
     if cause is not None:
-        startup = startup_failure(cause, cause_ready, evidence.seen_start)
+        startup = startup_failure(cause, failures, ready, evidence.seen_start)
         return Verdict("crashed at startup" if startup else "crashed at runtime", cause.where[:2])
     if evidence.stop is not None:
         return Verdict("stopped", _known(evidence.served or evidence.ready, evidence.stop))
-    if evidence.served is not None or evidence.ready is not None:
-        return Verdict("serving", _known(evidence.ready, evidence.served))
+    if places := _known(evidence.ready, evidence.served, evidence.answered):
+        return Verdict("serving", places)
     if any(stage in evidence.stages for stage in START_UP_STAGES):
         return Verdict("starting", _known(*list(evidence.stages.values())[-1:], evidence.end))
     return Verdict("unknown", _known(evidence.end))

@@ -1,24 +1,38 @@
-"""Lines that bear on life and death of a run: deaths, kills, watchdogs, refusals, orders to stop, closing sentences.
+"""Which recognised lines bear on life and death of a run, and what each of them means for it.
 
-They are searched in the text of records whether or not a grammar knows them, because they count most where a log is
-mangled: glued to another line, in a paste that lost its prefixes, printed by a shell, a kernel or a container runtime.
+The texts are in the grammars (``failures.lark`` and ``shutdown.lark`` of each engine, ``common/system.lark``,
+``common/http.lark``, ``common/libraries.lark``); here each kind is given its part in the story.
 """
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
-from functools import cache
 
-DEATH, KILL, WATCHDOG, FATAL, STOP, WRAPPER = "death", "kill", "watchdog", "fatal", "stop", "wrapper"
+from analyzer.events import Event
+
+DEATH = "death"
+"""A process of the server is gone, without an error of its own in this line."""
+KILL = "kill"
+"""The kernel, the shell or the container runtime says that a process was ended."""
+WATCHDOG = "watchdog"
+"""Something that must answer did not."""
+FATAL = "fatal"
+"""The line itself is the error that ends the process."""
+STOP = "stop"
+"""Somebody asked the server to stop."""
+WRAPPER = "wrapper"
+"""A closing or heading sentence that points at another failure."""
 
 HOST_OOM = "out of memory (host)"
 """Label of a kill that the kernel, the container runtime or ray put down to the host's memory."""
 
+_SIGNAL_CODES = {137: -9, 139: -11, 134: -6, 143: -15, 130: -2}
+"""Exit codes of a shell or container for a process that a signal ended."""
+
 
 @dataclass(frozen=True, slots=True)
 class Signal:
-    """One such line. ``label`` stands for the exception's class in a report; ``code`` is an exit code it names."""
+    """One such line. ``label`` stands in a report where an exception's class would; ``code`` is the exit code named."""
 
     kind: str
     label: str
@@ -28,94 +42,109 @@ class Signal:
     """Line of the record's text that shows it."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Shape:
-    kind: str
-    label: str
-    pattern: str
+_KINDS: dict[str, dict[str, tuple[str, str]]] = {
+    "sglang": {
+        "subprocess_crashed": (DEATH, "process died"),
+        "scheduler_terminated": (DEATH, "process died"),
+        "watchdog_timeout": (WATCHDOG, "watchdog"),
+        "watchdog_timeout_named": (WATCHDOG, "watchdog"),
+        "health_failed": (WATCHDOG, "health check failed"),
+        "token_cap_ignored": (FATAL, "no KV memory"),
+        "weights_not_ready": (FATAL, "weights not ready"),
+        "sigterm": (STOP, "SIGTERM"),
+        "sigterm_forced": (STOP, "SIGTERM"),
+        "graceful_exit": (STOP, "stop"),
+        "child_sigquit": (WRAPPER, "child failed"),
+        "sigquit": (WRAPPER, "child failed"),
+        "warmup_failed": (WRAPPER, "warm-up failed"),
+        "crash_dump": (WRAPPER, "crash dump"),
+        "scheduler_exception": (WRAPPER, "scheduler failed"),
+        "detokenizer_exception": (WRAPPER, "detokenizer failed"),
+        "tokenizer_exception": (WRAPPER, "tokenizer manager failed"),
+        "controller_exception": (WRAPPER, "controller failed"),
+        "worker_exception": (WRAPPER, "worker failed"),
+        "graph_capture_failed": (WRAPPER, "graph capture failed"),
+    },
+    "vllm": {
+        "core_died": (DEATH, "engine process died"),
+        "core_exited": (DEATH, "engine process died"),
+        "worker_died": (DEATH, "worker died"),
+        "core_start_timeout": (WATCHDOG, "engine did not start in time"),
+        "core_failed_to_start": (WRAPPER, "engine failed to start"),
+        "core_fatal": (WRAPPER, "engine failed"),
+        "core_exception": (WRAPPER, "engine failed"),
+        "core_init_failed": (WRAPPER, "engine failed to start"),
+        "core_signalled": (WRAPPER, "engine failed"),
+        "output_handler_failed": (WRAPPER, "engine dead"),
+        "engine_already_dead_v0": (WRAPPER, "engine dead"),
+        "engine_task_failed_v0": (WRAPPER, "engine failed"),
+        "engine_process_failed_v0": (WRAPPER, "engine failed to start"),
+        "engine_dead": (WRAPPER, "engine dead"),
+        "engine_dead_v0": (WRAPPER, "engine dead"),
+        "engine_dump": (WRAPPER, "engine failed"),
+        "worker_failed_to_start": (WRAPPER, "worker failed to start"),
+        "worker_exception": (WRAPPER, "worker failed"),
+        "worker_exception_v0": (WRAPPER, "worker failed"),
+        "worker_failed": (WRAPPER, "worker failed"),
+        "executor_failed": (WRAPPER, "worker failed"),
+        "shutdown_signal": (STOP, "stop"),
+        "shutdown_triggered": (STOP, "stop"),
+        "shutdown_initiated": (STOP, "stop"),
+        "http_shutting_down": (STOP, "stop"),
+        "core_loop_ended": (STOP, "stop"),
+    },
+    "common": {
+        "host_oom_kill": (KILL, HOST_OOM),
+        "host_oom": (KILL, HOST_OOM),
+        "container_oom": (KILL, HOST_OOM),
+        "ray_oom": (KILL, HOST_OOM),
+        "shell_killed": (KILL, "killed"),
+        "container_exit": (KILL, "process died"),
+        "segfault": (FATAL, "segmentation fault"),
+        "native_abort": (FATAL, "abort"),
+        "bus_error": (FATAL, "bus error"),
+        "interpreter_fault": (FATAL, "interpreter fault"),
+        "device_xid": (FATAL, "device fault"),
+        "collective_timeout": (WATCHDOG, "collective timeout"),
+        "watchdog_thread_ended": (FATAL, "process group watchdog"),
+        "arguments_refused": (FATAL, "bad arguments"),
+        "command_missing": (FATAL, "command not found"),
+        "script_missing": (FATAL, "command not found"),
+        "container_refused": (FATAL, "container runtime"),
+        "port_taken": (FATAL, "port taken"),
+        "http_app_failed": (WRAPPER, "application failed to start"),
+        "shell_terminated": (STOP, "SIGTERM"),
+        "interrupted": (STOP, "interrupt"),
+        "http_stopping": (STOP, "stop"),
+        "http_app_stopping": (STOP, "stop"),
+    },
+}
 
 
-_SHAPES: tuple[_Shape, ...] = (
-    # a process of the server is gone, without an error of its own in this line
-    _Shape(DEATH, "process died", r"Subprocess \S+ \(pid=\d+\) crashed with exit code (?P<c1>-?\d+)"),
-    _Shape(DEATH, "process died", r"Scheduler or DataParallelController \S+ terminated with (?P<c2>-?\w+)"),
-    _Shape(DEATH, "process died", r"[Ss]cheduler(?: process)? (?:is dead|died)\b"),
-    _Shape(DEATH, "engine process died", r"Engine core proc(?:ess)? \S+ died unexpectedly"),
-    _Shape(DEATH, "engine process died", r"MPClient: engine core exited unexpectedly"),
-    _Shape(DEATH, "worker died", r"Worker proc \S+ died unexpectedly(?: \(exit code: (?P<c3>-?\w+)\))?"),
-    _Shape(DEATH, "worker died", r"Worker \S+ pid \d+ died, exit code: (?P<c4>-?\d+)"),
-    _Shape(DEATH, "worker died", r"(?:A worker|The actor|The node) (?:\S+ )?(?:died|is dead|was killed) "),
-    _Shape(DEATH, "health check failed", r"Health check failed\. Server couldn't get a response from detokenizer"),
-    # killed, and who says so is not the server
-    _Shape(KILL, HOST_OOM, r"(?:Out of memory|[Mm]emory cgroup out of memory): Kill(?:ed)? process \d+"),
-    _Shape(KILL, HOST_OOM, r"oom-kill:constraint=|invoked oom-killer|\bOOMKilled\b(?!\W+false)"),
-    _Shape(KILL, HOST_OOM, r"Task was killed due to the node running low on memory"),
-    _Shape(KILL, "killed", r"(?:^|\n)(?:\S+: line \d+: +)?(?:\[\d+\][+-]? +)?(?:\d+ )?Killed(?:$|\n| {2,}\S)"),
-    _Shape(KILL, "killed", r"(?:exited with code|terminated with exit code|exit status|Exited \() ?(?P<c5>137|143|139|134)\b"),
-    _Shape(FATAL, "segmentation fault", r"!{3,} ?Segfault encountered ?!{3,}|\*\*\* SIGSEGV|Segmentation fault(?: \(core dumped\))?"),
-    _Shape(FATAL, "abort", r"Aborted \(core dumped\)|\*\*\* SIGABRT received|terminate called after throwing an instance of"),
-    _Shape(FATAL, "abort", r"terminate called without an active exception"),
-    _Shape(FATAL, "bus error", r"Bus error(?: \(core dumped\))?"),
-    _Shape(FATAL, "interpreter fault", r"Fatal Python error: (?!none_dealloc_never)"),
-    # stuck
-    _Shape(WATCHDOG, "watchdog", r"Watchdog timeout \(self\.watchdog_timeout="),
-    _Shape(WATCHDOG, "watchdog", r"watchdog timeout \([^)\n]*self\.soft=False"),
-    _Shape(WATCHDOG, "collective timeout", r"Watchdog caught collective operation timeout"),
-    _Shape(WATCHDOG, "engine timeout", r"Timed out waiting for engine core processes to start"),
-    _Shape(WATCHDOG, "engine timeout", r"Engine iteration timed out\. This should never happen"),
-    # refused before or outside Python's own exceptions
-    _Shape(FATAL, "bad arguments", r"(?:^|\n)(?:usage: .*\n)*[\w. /-]+: error: (?:unrecognized arguments|argument |the following arguments)"),
-    _Shape(FATAL, "bad arguments", r"(?:^|\n)[\w. /-]+: error: (?:ambiguous option|invalid choice|one of the arguments|expected )"),
-    _Shape(FATAL, "command not found", r"(?:^|\n)\S*sh: (?:line )?(?:\d+: )?\S+: (?:command )?not found"),
-    _Shape(FATAL, "command not found", r"(?:^|\n)\S*(?:sh|python3?): .{1,300}: (?:\[Errno 2\] )?No such file or directory"),
-    _Shape(FATAL, "container runtime", r"Error response from daemon: |nvidia-container-cli: |OCI runtime create failed|exec format error"),
-    _Shape(FATAL, "no KV memory", r"is larger than the profiled value -\d"),
-    # somebody asked it to stop
-    _Shape(STOP, "SIGTERM", r"SIGTERM received|[Rr]eceived (?:signal )?(?:SIGTERM|SIGINT|15\b)|got SIGTERM|Signal SIGTERM"),
-    _Shape(STOP, "stop", r"\[shutdown\] [^:\n]+: (?:shutdown triggered|trigger received signal)"),
-    _Shape(STOP, "stop", r"Shutdown initiated \(timeout="),
-    _Shape(STOP, "stop", r"Shutting down FastAPI HTTP server|Gracefully stopping http server|Gracefully exiting\.\.\."),
-    _Shape(STOP, "stop", r"INFO:? +(?:\S+ )*Shutting down$|^Shutting down$|Waiting for application shutdown"),
-    _Shape(STOP, "interrupt", r"(?:^|\n)\^C|(?:^|\n)KeyboardInterrupt\b|EngineCore interrupted|Keyboard interrupt received"),
-    # closing sentences that point back at something else
-    _Shape(WRAPPER, "child failed", r"[Rr]eceived sigquit from a child proces|SIGQUIT received\. signum="),
-    _Shape(WRAPPER, "engine failed", r"Engine core initialization failed|Engine process failed to start"),
-    _Shape(WRAPPER, "engine dead", r"MQLLMEngine is already dead|AsyncLLM output_handler failed|\(engine dead\)"),
-    _Shape(WRAPPER, "engine dead", r"Got fatal signal from worker processes|Engine loop is not running"),
-    _Shape(WRAPPER, "engine failed", r"(?:EngineCore|WorkerProc) (?:failed to start|hit an exception|failed|encountered a fatal error)\."),
-    _Shape(WRAPPER, "engine failed", r"Initialization failed\. (?:Please see the error messages above|warmup error)"),
-)  # fmt: skip
-
-_HINT = re.compile(
-    r"(?i)d(?:ied|ead)\b|crash|kill|terminat|watchdog|timed out|fault|abort|SIG[A-Z]{3}|shut|exit|stop|interrupt|\^C"
-    r"|error|not found|No such file|profiled value -|sigquit|failed|format error|fatal|low on memory"
-)
-
-
-@cache
-def _compiled() -> tuple[tuple[_Shape, re.Pattern[str]], ...]:
-    return tuple((shape, re.compile(shape.pattern)) for shape in _SHAPES)
-
-
-def signal_of(text: str) -> Signal | None:
-    """The first signal in ``text``, deaths before closing sentences; None for an ordinary text."""
-    if _HINT.search(text) is None:
+def signal_of(event: Event) -> Signal | None:
+    """What ``event`` says about the end of the run; None for an ordinary line."""
+    found = _KINDS.get(event.engine, {}).get(event.kind)
+    if found is None:
         return None
-    for shape, pattern in _compiled():
-        if match := pattern.search(text):
-            start = match.start() + (match.group(0)[:1] == "\n")
-            index = text.count("\n", 0, start)
-            line = text[text.rfind("\n", 0, start) + 1 :].split("\n", 1)[0].strip()
-            return Signal(shape.kind, shape.label, line[:600], _code(match), index)
-    return None
+    kind, label = found
+    code = _code(event.get("exit_code"))
+    if event.kind == "watchdog_timeout_named" and event.get("soft"):
+        return None  # a soft watchdog dumps the stacks and lets the server go on
+    if event.kind == "token_cap_ignored" and not event.get("profiled", 0) < 0:
+        return None  # an ordinary clip; a negative profile means that there is no memory at all
+    if event.kind == "container_exit" and code in (0, None):
+        return None
+    if code == -15:
+        kind = STOP
+    lines = event.record.text.split("\n")
+    index = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    return Signal(kind, label, lines[index].strip()[:600], code, index)
 
 
-def _code(match: re.Match[str]) -> int | None:
-    """The exit code that a match names, if it is a number."""
-    for value in match.groupdict().values():
-        if value is not None:
-            try:
-                return int(value)
-            except ValueError:
-                return None
-    return None
+def _code(value: object) -> int | None:
+    """An exit code as a number, a signal as its negative number; None if the line names none."""
+    try:
+        code = int(str(value))
+    except ValueError:
+        return None
+    return _SIGNAL_CODES.get(code, code)

@@ -199,6 +199,8 @@ class _Reader:
         if excerpt and "(" in text and exception_line(text.split("(", 1)[0]):
             part.key_line = index
             part.message.insert(1, text.strip())
+        elif part.key_line < 0 and part.message[-1].strip() == "Last error:":
+            part.key_line = index  # NCCL
         elif len(part.message) >= _MESSAGE_LINES:
             return
         elif "validation error" in part.message[0] and part.key_line < 0 and text.startswith("  "):
