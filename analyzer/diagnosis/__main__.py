@@ -1,0 +1,37 @@
+"""``python -m analyzer.diagnosis [DIR ...]``: checks rule files and runs their tests, without the rest of the program.
+
+Exit status 1 if anything is wrong. Cases on sample logs are left to ``kvautopsy rules test``.
+"""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from analyzer.diagnosis import testing
+from analyzer.diagnosis.ruleset import load_folder, twice
+from analyzer.errors import UserError
+from analyzer.resources import data_dir
+
+
+def main(arguments: list[str]) -> int:
+    """Checks the given folders, or the shipped rules."""
+    wrong: list[str] = []
+    rules = []
+    try:
+        for path in [Path(a) for a in arguments] or [data_dir("rules")]:
+            folder = load_folder(path)
+            wrong += folder.problems + folder.lint
+            rules += folder.rules
+    except UserError as error:
+        wrong.append(str(error))
+    results = testing.run(rules)
+    wrong += twice(rules) + testing.failed(results)
+    skipped = sum(r.skipped for r in results)
+    sys.stdout.write("".join(f"{line}\n" for line in wrong))
+    sys.stdout.write(f"{len(rules)} rules, {len(results)} cases, {skipped} on samples left out, {len(wrong)} complaints\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
