@@ -292,6 +292,9 @@ def _other_pools(folder: SglangFolder, facts: Facts) -> None:
         facts.add("sizing.post_capture", True, event.record, rank="")
     for event in folder.events_by_rank("kv_cache_post_capture_draft"):
         facts.add("draft.pool.bytes", event.get("kv_bytes"), event.record)
+    if (event := folder.of("sparse_backends")) is not None:
+        for phase in ("prefill", "decode"):
+            facts.add(f"sparse.{phase}_backend", event.get(f"{phase}_backend"), event.record, rank="")
     for event in folder.events_by_rank("kv_dtype"):
         if "pool.dtype" not in facts:
             facts.add("pool.dtype", event.get("dtype"), event.record)

@@ -53,6 +53,9 @@ VOCABULARY: dict[str, Spec] = {
     "draft.cell": Spec("bytes_per_token", "KV bytes per token and rank by a separate draft's config"),
     "draft.layers": Spec("layers", "layers of the draft that store KV"),
     "draft.layers_counted": Spec("layers", "draft layers that the sizing counted"),
+    "model.attention_layers_by_pools": Spec("layers", "layers of the target that store KV, from its pool over the draft's"),
+    "sparse.prefill_backend": Spec("name", "prefill kernel of sparse attention"),
+    "sparse.decode_backend": Spec("name", "decode kernel of sparse attention"),
     # device memory
     "gpu.total": Spec("bytes", "device memory in all", "min"),
     "gpu.free_before_load": Spec("bytes", "device memory free before weights are loaded", "min"),
@@ -82,6 +85,8 @@ VOCABULARY: dict[str, Spec] = {
     "sizing.budget": Spec("bytes", "what the sizing had for state and KV (SGLang rest; vLLM available)", "min"),
     "sizing.reserve": Spec("bytes", "memory kept free on purpose", "min"),
     "sizing.cell": Spec("bytes_per_token", "bytes per token that the sizing charged"),
+    "sizing.stored_cell": Spec("bytes_per_token", "bytes per token in the stores of target and drafts"),
+    "sizing.cell_factor": Spec("ratio", "factor on the bytes per token, for counterfactuals"),
     "sizing.unspent": Spec("bytes", "memory left after the pools beyond what was kept on purpose", "min"),
     "sizing.requested": Spec("bytes", "vLLM: device total x utilization", "min"),
     "activation.bytes": Spec("bytes", "activation peak measured while profiling", "max"),

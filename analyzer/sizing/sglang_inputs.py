@@ -1,0 +1,355 @@
+"""From the facts of one SGLang run to the inputs of its sizing model, and to the facts that follow from both.
+
+What the log lacks is named in ``missing`` with how to supply it. What had to be taken from the observed pool itself is
+named in ``calibrated``: then the prediction proves nothing about that input.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from analyzer.run.facts import Facts, Where
+from analyzer.run.model import Run
+from analyzer.sizing.sglang import SglangSizing
+from analyzer.sizing.sglang_cell import Cell, charged_cell
+from analyzer.sizing.sglang_fraction import default_fraction
+from analyzer.sizing.sglang_running import RunningInputs, running_requests
+from analyzer.sizing.sglang_state import slots_per_request
+from analyzer.sizing.sglang_versions import Span
+from analyzer.units import GIB, show_bytes
+
+LATE_READING = 0.063 * GIB
+"""A0 is taken before the printed figure and is higher by this on a discrete GPU (measured: H200, 0.5.17)."""
+LATE_READING_INTEGRATED = 0.1 * GIB
+"""The same where the device shares the host's memory (0.07 .. 0.12 measured)."""
+ROUNDING = 0.005 * GIB
+TRITON_WORKSPACE = 0.099 * GIB
+BYTES_PER_POOL_TOKEN = 48
+"""Allocated between the pool and the first capture (0.5.15 .. 0.5.18), for each pool token, outside the cell."""
+
+
+@dataclass(slots=True)
+class Draft:
+    """The model under construction."""
+
+    run: Run
+    facts: Facts
+    span: Span
+    inputs: dict[str, float] = field(default_factory=dict)
+    missing: list[str] = field(default_factory=list)
+    calibrated: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def number(self, name: str) -> float | None:
+        """The fact ``name`` as a number, or None."""
+        value = self.facts.value(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            return None
+        return float(value)
+
+    def argument(self, name: str, default: Any = None) -> Any:
+        """The launch argument ``name``."""
+        return self.facts.value(f"args.{name}", default)
+
+    def take(self, name: str, value: float | None, how: str = "") -> None:
+        """Makes ``value`` an input, or notes that it is missing."""
+        if value is not None:
+            self.inputs[name] = value
+        elif how:
+            self.missing.append(f"{name}: {how}")
+
+
+def build(run: Run) -> SglangSizing | None:
+    """See ``analyzer.sizing.sglang.sglang_model``."""
+    facts = run.facts
+    if not any(name in facts for name in ("pool.tokens", "gpu.free_after_load", "sizing.budget", "state.slots")):
+        return None
+    draft = Draft(run, facts, Span.of(run))
+    charged = _draft_charged(draft)
+    _free(draft)
+    _fraction(draft)
+    for name in ("sizing.reserved", "sizing.fixed", "weights.loaded", "limit.context", "pool.user_cap"):
+        draft.take(name, draft.number(name))
+    page = draft.number("pool.block_tokens")
+    draft.take("pool.block_tokens", page)
+    _foreign(draft)
+    if charged:
+        draft.take("draft.weights.loaded", draft.number("draft.weights.loaded"))
+    requested = draft.number("limit.running_requested")
+    draft.take("limit.running_requested", requested)
+    attention_dp = float(draft.argument("data_parallel_size", 1)) if draft.argument("enable_dp_attention") is True else 1.0
+    budget = draft.number("sizing.budget") if _origin(facts, "sizing.budget") == "log" else None
+    state = _state(draft)
+    _duplicate(draft, charged)
+    rest = _rest(draft, budget)
+    cell = charged_cell(draft, rest, charged, budget is not None)
+    if cell.bytes is not None:
+        draft.inputs["sizing.cell"] = cell.bytes
+    else:
+        draft.missing.append(f"sizing.cell: {cell.how}")
+    if cell.calibrated:
+        draft.calibrated.append("sizing.cell")
+    model = SglangSizing(
+        formula=_formula(draft, budget is not None, state),
+        span=draft.span,
+        inputs=draft.inputs,
+        missing=tuple(draft.missing),
+        calibrated=tuple(draft.calibrated),
+        margin=_margin(draft, rest, cell),
+        notes=tuple(draft.notes),
+        state=state,
+        slots_given="state.slots" in draft.inputs,
+        draft_charged=charged,
+        attention_dp=attention_dp,
+        running_default=draft.facts.value("limit.running_default") is True,
+        budget=budget,
+        top_up=_top_up(draft, requested),
+    )
+    _check_slots(draft, model)
+    _derived(draft, model, cell, rest)
+    return model
+
+
+def _origin(facts: Facts, name: str) -> str:
+    fact = facts.get(name)
+    return fact.origin if fact else ""
+
+
+def _draft_charged(draft: Draft) -> bool:
+    """Whether the draft's weights are in A1: 0.5.14 and later, or if the log shows that order."""
+    if "draft.weights.loaded" not in draft.facts:
+        return False
+    return draft.span.likely("0.5.14")
+
+
+def _late_reading(draft: Draft) -> float:
+    if not draft.span.likely("0.5.10"):
+        return 0.0
+    return LATE_READING_INTEGRATED if draft.facts.value("gpu.integrated") is True else LATE_READING
+
+
+def _free(draft: Draft) -> None:
+    exact = draft.number("gpu.free_least")
+    before = exact if exact is not None else draft.number("gpu.free_before_load")
+    fact = draft.facts.get("gpu.free_before_load")
+    printed = exact is None and fact is not None
+    if before is not None and printed:
+        late = _late_reading(draft)
+        before += late
+        if late:
+            draft.notes.append(f"A0 is the printed figure and {show_bytes(late)} (it is read before the line is printed)")
+    draft.take("gpu.free_before_load", before, 'the line "Load weight begin. avail mem=…" of the target')
+    draft.take("gpu.free_after_load", draft.number("gpu.free_after_load"), 'the line "Load weight end. … avail mem=…"')
+
+
+def _fraction(draft: Draft) -> None:
+    fraction = draft.number("sizing.fraction")
+    default = default_fraction(draft.span, _arguments(draft.facts), draft.number("gpu.total"))
+    if default is not None:
+        draft.facts.add("sizing.fraction_formula", default, (), rank="", origin="derived")
+    if fraction is None and default is not None:
+        draft.facts.add("sizing.fraction", default, (), rank="", origin="derived")
+        draft.facts.add("sizing.fraction_default", True, (), rank="", origin="derived")
+        draft.notes.append(f"mem_fraction_static is not in the log: the default {default:g} of the version was assumed")
+        fraction = default
+    draft.take("sizing.fraction", fraction, "the line server_args=… (mem_fraction_static)")
+
+
+def _arguments(facts: Facts) -> dict[str, Any]:
+    return {fact.name[5:]: fact.value for fact in facts if fact.name.startswith("args.")}
+
+
+def _foreign(draft: Draft) -> None:
+    """Memory that others hold, on the rank that has least: from a witness, else from the spread over the ranks."""
+    known = draft.number("gpu.foreign")
+    fact = draft.facts.get("gpu.free_before_load")
+    if known is None and fact is not None and len(fact.ranks) > 1:
+        values = sorted(v for v in fact.ranks.values() if isinstance(v, int | float))
+        spread = values[len(values) // 2] - values[0]
+        if spread > max(0.03 * values[-1], 0.5 * GIB):
+            known = spread
+            draft.facts.add("gpu.foreign", spread, fact.where, rank="", origin="derived")
+    draft.take("gpu.foreign", known)
+
+
+def _state(draft: Draft) -> bool:
+    """Fills the inputs of recurrent state; whether the model has any."""
+    facts, number = draft.facts, draft.number
+    if "state.slots" not in facts and "state.bytes" not in facts:
+        return False
+    draft.take("state.slot_bytes", _slot_bytes(draft), 'the line "Mamba Cache is allocated", or --model-dir')
+    ratio = draft.argument("mamba_full_memory_ratio")
+    draft.take("state.ratio", float(ratio) if isinstance(ratio, int | float) else 0.9)
+    facts.add("state.ratio", draft.inputs["state.ratio"], facts.where("args.mamba_full_memory_ratio"), rank="")
+    if facts.value("spec.enabled") is True:
+        draft.take("spec.draft_tokens", number("spec.draft_tokens"), "the line server_args=… (speculative_num_draft_tokens)")
+    radix = draft.argument("disable_radix_cache") is not True
+    per_request = number("state.slots_per_request")
+    if per_request is None:
+        strategy = draft.argument("mamba_radix_cache_strategy") or draft.argument("mamba_scheduler_strategy") or ""
+        guess, certain = slots_per_request(
+            draft.span,
+            radix=radix,
+            overlap=draft.argument("disable_overlap_schedule") is not True,
+            speculative=facts.value("spec.enabled") is True,
+            strategy=str(strategy),
+        )
+        per_request = float(guess)
+        if certain:
+            facts.add("state.slots_per_request", guess, (), rank="", origin="derived")
+    draft.take("state.slots_per_request", per_request)
+    given = draft.argument("max_mamba_cache_size")
+    if isinstance(given, int) and (not radix or draft.span.likely("0.5.7")):
+        draft.take("state.slots", float(given))
+    elif not radix and draft.span.likely("0.5.8") and number("limit.running_requested"):
+        draft.take("state.slots", number("limit.running_requested"))
+    return True
+
+
+def _slot_bytes(draft: Draft) -> float | None:
+    """S1: by the model's config if it is known, else from the printed state, slots and padding slot."""
+    if (by_config := draft.number("model.state_slot_bytes")) is not None:
+        return by_config
+    return draft.number("state.slot_bytes")
+
+
+def _duplicate(draft: Draft, charged: bool) -> None:
+    """The draft's own embedding and head: seen as a rise of free memory after the pools, or against its file.
+
+    They are freed after the draft's pool, so free memory RISES up to the first capture. What is allocated in between is
+    added for the triton backend of 0.5.15 .. 0.5.18, where it was measured; elsewhere the rise is a lower bound.
+    """
+    facts = draft.facts
+    if not charged:
+        return
+    known = draft.number("draft.duplicate_vocab")
+    where: tuple[Where, ...] = facts.where("draft.duplicate_vocab")
+    after, before = draft.number("free.after_pool"), draft.number("free.before_graphs")
+    if before is None:
+        before = draft.number("free.after_graphs")
+    if known is None and after is not None and before is not None and before - after > 0.1 * GIB:
+        known = before - after
+        if str(draft.argument("attention_backend")) == "triton" and draft.span.likely("0.5.15"):
+            tokens = draft.number("pool.tokens") or 0.0
+            known += TRITON_WORKSPACE + BYTES_PER_POOL_TOKEN * tokens
+        where = facts.where("free.after_pool") + facts.where("free.before_graphs")
+    loaded, on_disk = draft.number("draft.weights.loaded"), draft.number("draft.weights.on_disk")
+    if known is None and loaded is not None and on_disk is not None and loaded - on_disk > 0.2 * GIB:
+        known = loaded - on_disk
+        where = facts.where("draft.weights.loaded") + facts.where("draft.weights.on_disk")
+    if known is not None:
+        if loaded is not None:
+            known = min(known, loaded)
+        facts.add("draft.duplicate_vocab", known, where, rank="", origin="derived")
+        draft.inputs["draft.duplicate_vocab"] = known
+
+
+def _rest(draft: Draft, budget: float | None) -> float | None:
+    if budget is not None:
+        return budget
+    inputs = draft.inputs
+    names = ("gpu.free_before_load", "gpu.free_after_load", "sizing.fraction")
+    if any(name not in inputs for name in names):
+        return None
+    before, after, fraction = (inputs[name] for name in names)
+    return after - before * (1 - fraction) - inputs.get("sizing.reserved", 0.0)
+
+
+def _top_up(draft: Draft, requested: float | None) -> float:
+    """Tokens that speculation added after sizing, up to 0.5.6: N * steps * topk + N * D + 100."""
+    if draft.facts.value("spec.enabled") is not True or draft.span.likely("0.5.7"):
+        return 0.0
+    steps, topk = draft.argument("speculative_num_steps", 0), draft.argument("speculative_eagle_topk", 0)
+    depth = draft.number("spec.draft_tokens") or 0.0
+    if not isinstance(steps, int) or not isinstance(topk, int) or requested is None:
+        return 0.0
+    return requested * steps * topk + requested * depth + 100
+
+
+def _formula(draft: Draft, printed: bool, state: bool) -> str:
+    parts = "budget as printed" if printed else "A1 - A0(1-f)"
+    return f"sglang {draft.span}: ({parts}{' - state' if state else ''}) / cell"
+
+
+def _margin(draft: Draft, rest: float | None, cell: Cell) -> float:
+    """Relative error that rounding of the printed figures, and the late reading of A0, allow."""
+    if not rest or rest <= 0:
+        return 1.0
+    fraction = draft.inputs.get("sizing.fraction", 1.0)
+    late = _late_reading(draft) or 0.05 * GIB
+    uncertain = ROUNDING * (2 - fraction) + 0.5 * late * (1 - fraction)
+    left = rest - (draft.number("state.bytes") or 0.0)
+    return min(1.0, uncertain / max(left, 1.0) + cell.margin)
+
+
+def _check_slots(draft: Draft, model: SglangSizing) -> None:
+    """Takes the observed slots as an input where the ratio does not give them."""
+    observed = draft.number("state.slots")
+    if not model.state or observed is None or "state.slots" in model.inputs:
+        return
+    solved = model.solve().slots
+    if solved is None or abs(solved - observed) > max(2.0, 0.01 * observed):
+        model.inputs["state.slots"] = observed
+        model.slots_given = True
+        model.calibrated = (*model.calibrated, "state.slots")
+
+
+def _derived(draft: Draft, model: SglangSizing, cell: Cell, rest: float | None) -> None:
+    facts, inputs = draft.facts, model.inputs
+
+    def put(name: str, value: float | str | None, sources: Iterable[str]) -> None:
+        where = tuple(dict.fromkeys(place for source in sources for place in facts.where(source)))
+        facts.add(name, value, where, rank="", origin="derived")
+
+    budget_sources = ("gpu.free_after_load", "gpu.free_before_load", "sizing.fraction")
+    if rest is not None and model.budget is None:
+        put("sizing.budget", rest, budget_sources)
+    if "gpu.free_before_load" in inputs and "sizing.fraction" in inputs:
+        put("sizing.reserve", inputs["gpu.free_before_load"] * (1 - inputs["sizing.fraction"]), budget_sources[1:])
+    if "sizing.cell" not in facts:
+        put("sizing.cell", cell.bytes, ("pool.bytes", "pool.tokens", "draft.pool.bytes", *budget_sources))
+    put("pool.bytes_per_token", cell.stored_target, ("pool.bytes", "pool.tokens"))
+    put("sizing.charged_ratio", cell.charged_ratio, ("pool.bytes", "draft.pool.bytes", "free.after_pool", *budget_sources))
+    put("draft.layers_counted", cell.layers_counted, ("pool.bytes", "draft.pool.bytes", *budget_sources))
+    if cell.attention_layers and "model.attention_layers" not in facts:
+        put("model.attention_layers_by_pools", cell.attention_layers, ("pool.bytes", "draft.pool.bytes"))
+    put("sizing.stored_cell", cell.stored, ("pool.bytes", "pool.tokens", "draft.pool.bytes"))
+    free = "free.after_pool" if model.draft_charged or "draft.pool.bytes" not in facts else "free.after_target_pool"
+    after, reserve = draft.number(free), draft.number("sizing.reserve")
+    if after is not None and reserve is not None:
+        put("sizing.unspent", after - reserve, (free, *budget_sources[1:]))
+    _bounds(draft, model)
+
+
+def _bounds(draft: Draft, model: SglangSizing) -> None:
+    """Which minimum decided the pool and the running requests."""
+    facts = draft.facts
+    tokens, cap = draft.number("pool.tokens"), draft.number("pool.user_cap")
+    page = max(1.0, draft.number("pool.block_tokens") or 1.0)
+    if tokens is not None:
+        capped = cap is not None and cap - page < tokens <= cap
+        facts.add("pool.bound_by", "user-cap" if capped else "memory", facts.where("pool.tokens"), rank="", origin="derived")
+    observed = draft.number("limit.running")
+    if observed is None or tokens is None:
+        return
+    if draft.number("limit.running_by_state") == observed:
+        name = "state-slots"
+    else:
+        running = running_requests(
+            RunningInputs(
+                tokens=tokens,
+                context=draft.number("limit.context") or 0.0,
+                requested=draft.number("limit.running_requested"),
+                attention_dp=model.attention_dp,
+                default=model.running_default,
+                slots=draft.number("state.slots") if model.state else None,
+                per_request=model.inputs.get("state.slots_per_request"),
+            ),
+            draft.span,
+        )
+        if running.requests != observed:
+            return
+        name = running.bound_by
+    facts.add("limit.bound_by", name, facts.where("limit.running"), rank="", origin="derived")
