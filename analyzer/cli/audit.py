@@ -26,6 +26,9 @@ def command(
     workers: Annotated[int | None, typer.Option("--workers", "-j", min=1, help="Processes; default: cores.")] = None,
     ray_address: Annotated[str | None, typer.Option("--ray-address", envvar="RAY_ADDRESS", help="Ray cluster.")] = None,
     events: Annotated[bool, typer.Option("--events/--no-events", help="Keep the start-up events too.")] = True,
+    run_pages: Annotated[
+        bool, typer.Option("--run-pages/--no-run-pages", help="Beside an .html output, one page for each log.")
+    ] = True,
     rules: RuleDirs = None,
     fail_on: FailOn = "never",
 ) -> int:
@@ -40,4 +43,5 @@ def command(
         events=events,
         rule_dirs=tuple(str(p) for p in rules or ()),
         fail_on=fail_on,
+        run_pages=run_pages,
     )

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from analyzer.errors import UserError
 from analyzer.fleet.store import Store
-from analyzer.fleet.worker import FileResult, fingerprint
+from analyzer.fleet.worker import FileResult, ReadOptions, fingerprint
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,8 +18,7 @@ class AuditOptions:
     engine: str = "local"
     workers: int | None = None
     ray_address: str | None = None
-    events: bool = True
-    rule_dirs: tuple[str, ...] = ()
+    read: ReadOptions = field(default_factory=ReadOptions)
 
 
 @dataclass(slots=True)
@@ -97,7 +96,7 @@ def _read_all(paths: Iterable[str], options: AuditOptions) -> Iterator[FileResul
     if options.engine == "ray":
         from analyzer.fleet.ray_engine import run_ray
 
-        return run_ray(paths, address=options.ray_address, events=options.events, rule_dirs=options.rule_dirs)
+        return run_ray(paths, options.read, address=options.ray_address)
     from analyzer.fleet.local import run_local
 
-    return run_local(paths, workers=options.workers, events=options.events, rule_dirs=options.rule_dirs)
+    return run_local(paths, options.read, workers=options.workers)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.errors import UserError
 from analyzer.fleet.audit import AuditOptions, AuditResult, audit
+from analyzer.fleet.worker import ReadOptions
 from analyzer.units import show_bytes
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ def run_audit(
     events: bool,
     rule_dirs: tuple[str, ...],
     fail_on: str,
+    run_pages: bool = True,
 ) -> int:
     """Runs the audit, prints its summary and writes ``outputs``; the exit status of contract.md."""
     from rich.console import Console
@@ -44,7 +46,12 @@ def run_audit(
         folder = folders[0] if folders else Path(temporary)
         if folder.exists() and not folder.is_dir():
             raise UserError(f"{folder} is a file: give a folder, or a name that ends in .csv, .jsonl or .html")
-        options = AuditOptions(engine, workers, ray_address, events, rule_dirs)
+        page = next((p for p in outputs if p.suffix in _PAGES), None)
+        pages = page.with_name(f"{page.stem}_runs") if page is not None and run_pages else None
+        if pages is not None:
+            pages.mkdir(parents=True, exist_ok=True)
+        read = ReadOptions(events, rule_dirs, str(pages.absolute()) if pages is not None else "")
+        options = AuditOptions(engine, workers, ray_address, read)
         result = _with_progress(paths, folder, options)
         summary = summarise(folder)
         print_summary(summary, Console(highlight=False, soft_wrap=False))
@@ -54,7 +61,7 @@ def run_audit(
             elif path.suffix in _PAGES:
                 from analyzer.fleet.page import write_page
 
-                write_page(folder, summary, path)
+                write_page(folder, summary, path, pages)
         if not summary.totals["runs"]:
             _say(f"nothing recognised in {len(result.errors)} files", result)
             return 3

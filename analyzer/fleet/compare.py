@@ -88,14 +88,16 @@ def _differences(before: Run, after: Run, names: Any) -> list[Difference]:
     for name in names:
         old, new = before.facts.get(name), after.facts.get(name)
         a, b = (old.value if old else None), (new.value if new else None)
-        if a != b and not (_numeric(a) and _numeric(b) and abs(a - b) <= SAME * max(abs(a), abs(b))):
+        if a != b and not _about_equal(a, b):
             unit = old.unit if old else new.unit if new else "any"
             found.append(Difference(name, a, b, unit))
     return found
 
 
-def _numeric(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def _about_equal(a: Any, b: Any) -> bool:
+    if not (isinstance(a, int | float) and isinstance(b, int | float)):
+        return False
+    return abs(a - b) <= SAME * max(abs(a), abs(b))
 
 
 def _warnings(before: Run, after: Run) -> list[str]:
@@ -138,11 +140,10 @@ def _attribute(result: Comparison) -> None:
     before, after = result.before, result.after
     if result.change is None or before.engine != after.engine:
         return
-    models = [model_for(run) for run in (before, after)]
-    if models[0] is None or models[1] is None:
+    first, second = model_for(before), model_for(after)
+    if first is None or second is None:
         result.warnings.append("The sizing could not be rebuilt for both runs: the difference is not attributed.")
         return
-    first, second = models
     for run, model, name in ((before, first, "first"), (after, second, "second")):
         outcome = check(model, run)
         if outcome.error is None or abs(outcome.error) > max(0.01, model.margin):

@@ -9,12 +9,10 @@ from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
-from analyzer.fleet.worker import FileResult, read_file
+from analyzer.fleet.worker import FileResult, ReadOptions, read_file
 
 
-def run_local(
-    paths: Iterable[str], *, workers: int | None = None, events: bool = True, rule_dirs: tuple[str, ...] = ()
-) -> Iterator[FileResult]:
+def run_local(paths: Iterable[str], options: ReadOptions, *, workers: int | None = None) -> Iterator[FileResult]:
     """The result of each of ``paths``, in their order. ``workers`` defaults to the number of cores.
 
     A worker that dies (out of memory) costs the file it read and nothing more: the file is listed with that reason.
@@ -23,7 +21,7 @@ def run_local(
     todo = iter(paths)
     if count == 1:
         for path in todo:
-            yield read_file(path, events, rule_dirs)
+            yield read_file(path, options)
         return
     context = multiprocessing.get_context(
         "forkserver" if "forkserver" in multiprocessing.get_all_start_methods() else "spawn"
@@ -34,8 +32,8 @@ def run_local(
     pool = ProcessPoolExecutor(count, mp_context=context)
     try:
         while True:
-            while len(pending) < count * 8 and (path := next(todo, None)) is not None:
-                pending.append((path, pool.submit(read_file, path, events, rule_dirs)))
+            while len(pending) < count * 8 and (ahead := next(todo, None)) is not None:
+                pending.append((ahead, pool.submit(read_file, ahead, options)))
             if not pending:
                 return
             current, future = pending.popleft()
@@ -43,18 +41,18 @@ def run_local(
                 yield future.result()
             except BrokenProcessPool:
                 pool.shutdown(wait=False)
-                yield _alone(current, events, rule_dirs)
+                yield _alone(current, options)
                 pool = ProcessPoolExecutor(count, mp_context=context)
-                pending = deque((p, pool.submit(read_file, p, events, rule_dirs)) for p, _ in pending)
+                pending = deque((p, pool.submit(read_file, p, options)) for p, _ in pending)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _alone(path: str, events: bool, rule_dirs: tuple[str, ...]) -> FileResult:
+def _alone(path: str, options: ReadOptions) -> FileResult:
     """Reads ``path`` in a process of its own, after a pool broke while it was being read."""
     with ProcessPoolExecutor(1) as pool:
         try:
-            return pool.submit(read_file, path, events, rule_dirs).result()
+            return pool.submit(read_file, path, options).result()
         except BrokenProcessPool:
             result = FileResult(path, error="the process that read it died (out of memory, or killed)")
             row = {"source": path, "path": path, "size": 0, "mtime": 0, "fingerprint": "", "error": result.error}

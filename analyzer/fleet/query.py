@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -34,7 +35,7 @@ def query(folder: Path, sql: str) -> pl.DataFrame:
 def export(frame: pl.DataFrame, path: Path) -> None:
     """Writes ``frame`` by the file's ending: ``.csv``, ``.jsonl``/``.ndjson``, ``.json`` or ``.parquet``."""
     part = path.with_name(f".{path.name}.part")
-    writers = {
+    writers: dict[str, Callable[[Path], object]] = {
         ".csv": frame.write_csv,
         ".jsonl": frame.write_ndjson,
         ".ndjson": frame.write_ndjson,

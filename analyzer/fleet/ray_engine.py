@@ -7,16 +7,15 @@ from collections.abc import Iterable, Iterator
 from typing import Any
 
 from analyzer.errors import UserError
-from analyzer.fleet.worker import FileResult, read_file
+from analyzer.fleet.worker import FileResult, ReadOptions, read_file
 
 
 def run_ray(
     paths: Iterable[str],
+    options: ReadOptions,
     *,
     address: str | None = None,
     in_flight: int | None = None,
-    events: bool = True,
-    rule_dirs: tuple[str, ...] = (),
 ) -> Iterator[FileResult]:
     """The result of each of ``paths``, in their order.
 
@@ -40,7 +39,7 @@ def run_ray(
     try:
         while True:
             while len(pending) < limit and (path := next(todo, None)) is not None:
-                pending.append((path, remote.remote(path, events, rule_dirs)))
+                pending.append((path, remote.remote(path, options)))
             if not pending:
                 return
             path, reference = pending.popleft()

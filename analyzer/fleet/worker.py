@@ -40,7 +40,21 @@ def fingerprint(path: str) -> tuple[int, int, str]:
     return status.st_size, status.st_mtime_ns, digest.hexdigest()[:24]
 
 
-def read_file(path: str, events: bool = True, rule_dirs: tuple[str, ...] = ()) -> FileResult:
+def page_name(source: str) -> str:
+    """The file name of a source's own page."""
+    return hashlib.sha256(source.encode("utf-8", "replace")).hexdigest()[:16] + ".html"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOptions:
+    """What a worker does with each file. ``pages`` is a folder for one HTML page a log, or empty."""
+
+    events: bool = True
+    rule_dirs: tuple[str, ...] = ()
+    pages: str = ""
+
+
+def read_file(path: str, options: ReadOptions) -> FileResult:
     """Explains every log in ``path`` (a file or an archive). Never raises for a bad file: the reason is in the rows."""
     from analyzer.sources import open_sources
 
@@ -54,7 +68,7 @@ def read_file(path: str, events: bool = True, rule_dirs: tuple[str, ...] = ()) -
     try:
         for source in open_sources([path]):
             try:
-                _read_source(source, result, events, rule_dirs)
+                _read_source(source, result, options)
                 note(source.name, "")
             except (UserError, OSError, ValueError) as error:
                 note(source.name, str(error))
@@ -67,10 +81,10 @@ def read_file(path: str, events: bool = True, rule_dirs: tuple[str, ...] = ()) -
     return result
 
 
-def _read_source(source: Any, result: FileResult, events: bool, rule_dirs: tuple[str, ...]) -> None:
+def _read_source(source: Any, result: FileResult, options: ReadOptions) -> None:
     from analyzer.pipeline import Analysis, Options
 
-    analysis = Analysis(Options(rule_dirs=tuple(Path(p) for p in rule_dirs)))
+    analysis = Analysis(Options(rule_dirs=tuple(Path(p) for p in options.rule_dirs)))
     reader = analysis.reader(source.name)
     for chunk in source.chunks():
         reader.feed(chunk)
@@ -82,7 +96,11 @@ def _read_source(source: Any, result: FileResult, events: bool, rule_dirs: tuple
     report = analysis.report()
     for name, rows in rows_of(report).items():
         result.tables[name].extend(rows)
-    if events:
+    if options.pages:
+        from analyzer.report import write_report
+
+        write_report(report, Path(options.pages) / page_name(source.name))
+    if options.events:
         keys = {run.id: run_key(run) for run in report.runs}
         for run in analysis.folder.runs():
             result.tables["events"].extend(_event_rows(run, keys.get(run.id, source.name)))
