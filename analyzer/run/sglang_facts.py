@@ -49,6 +49,7 @@ def write_facts(folder: SglangFolder, run: Run) -> None:
 def _arguments(folder: SglangFolder, facts: Facts) -> None:
     event = folder.args_event
     if event is None:
+        _ranks_as_arguments(folder, facts)
         return
     where = Where.of(event.record)
     for key, value in folder.args.items():
@@ -66,6 +67,22 @@ def _arguments(folder: SglangFolder, facts: Facts) -> None:
         value = get(key)
         if isinstance(value, _SIMPLE) and value != "":
             facts.add(name, value, where, rank="")
+
+
+def _ranks_as_arguments(folder: SglangFolder, facts: Facts) -> None:
+    """Without the dump of arguments: parallel sizes as far as the rank tags show them (TP0 .. TP3: 4)."""
+    for event in folder.events_by_rank("collectives_warm"):
+        facts.add("args.tensor_parallel_size", event.get("tp"), event.record, rank="")
+    if (event := folder.of("sparse_attention_tp")) is not None:
+        facts.add("args.tensor_parallel_size", event.get("tp"), event.record, rank="")
+    for tag, name in (("TP", "tensor_parallel_size"), ("PP", "pipeline_parallel_size"), ("DP", "data_parallel_size")):
+        numbers = [int(part[len(tag) :]) for rank in folder.ranks for part in rank.split() if _is_tag(part, tag)]
+        if numbers and f"args.{name}" not in facts:
+            facts.add(f"args.{name}", 1 + max(numbers), (), rank="", origin="derived")
+
+
+def _is_tag(part: str, tag: str) -> bool:
+    return part.startswith(tag) and part[len(tag) :].isdigit()
 
 
 def _speculation(folder: SglangFolder, facts: Facts) -> bool:
@@ -298,6 +315,8 @@ def _other_pools(folder: SglangFolder, facts: Facts) -> None:
     for event in folder.events_by_rank("kv_dtype"):
         if "pool.dtype" not in facts:
             facts.add("pool.dtype", event.get("dtype"), event.record)
+            if "float4" in str(event.get("dtype")):  # 0.5.5 .. 0.5.12 print the packed values alone
+                facts.add("pool.scales_unprinted", True, event.record, rank="")
 
 
 def _summary(folder: SglangFolder, facts: Facts) -> None:

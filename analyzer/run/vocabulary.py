@@ -116,6 +116,7 @@ VOCABULARY: dict[str, Spec] = {
     "pool.profiled_tokens": Spec("tokens", "the capacity the engine would have had without a cap"),
     "draft.pool.bytes": Spec("bytes", "KV pool of the draft in bytes, per rank", "max"),
     "draft.pool.rounding": Spec("bytes", "how far the printed figures behind draft.pool.bytes may be off", "max"),
+    "pool.scales_unprinted": Spec("bool", "pool.bytes lacks the scales of a 4-bit store"),
     "pool.bound_by": Spec("name", "what bounds the pool: memory, user-cap"),
     # after the pool
     "free.after_pool": Spec("bytes", "device memory free after the last pool", "min"),

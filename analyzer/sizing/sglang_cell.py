@@ -18,7 +18,8 @@ SPARSE_MODELS = ("DeepseekV32ForCausalLM", "GlmMoeDsaForCausalLM", "MistralLarge
 SCALED_LATENT, RAW_LATENT, INDEXER = 656, 576, 132
 RAW_BACKENDS = ("tilelang", "trtllm")
 FP4_WITH_SCALES = 9 / 8
-"""The store of fp4 KV with its scales over the packed values alone, which is all that versions before 0.5.13 print."""
+"""The store of fp4 KV with its scales over the packed values alone, which is all that versions before 0.5.13 print.
+(``pool.scales_unprinted``)"""
 TOLERANCE = 0.03
 MOST_ROUNDING = 0.02
 
@@ -84,11 +85,15 @@ def _stored_target(draft: Draft, tokens: float | None) -> tuple[float | None, fl
     """(stored bytes per token of the target, relative uncertainty); None where rounding hides it."""
     size, rounding = draft.number("pool.bytes"), draft.number("pool.rounding") or 0.0
     stored_tokens = _pool_line_tokens(draft) or tokens
-    if not size or not stored_tokens or rounding / size > MOST_ROUNDING:
-        config = draft.number("model.cell")
-        return config, 0.0
     page = max(1.0, draft.number("pool.block_tokens") or 1.0)
-    return size / (stored_tokens + page), rounding / size
+    if size and stored_tokens and rounding / size <= MOST_ROUNDING:
+        return size / (stored_tokens + page), rounding / size
+    if (config := draft.number("model.cell")) is not None:
+        return config, 0.0
+    cap = draft.number("pool.user_cap")
+    if size is not None and stored_tokens and cap is not None and cap - page < stored_tokens <= cap:
+        return (size + rounding) / stored_tokens, rounding / max(size, rounding)  # good enough to see that the cap decides
+    return None, 0.0
 
 
 def _pool_line_tokens(draft: Draft) -> float | None:
@@ -113,8 +118,8 @@ def _draft_part(draft: Draft, tokens: float | None) -> float:
 def _charged_width(draft: Draft) -> float:
     """What the charge has for one byte that the pool line shows."""
     dtype = str(draft.facts.value("pool.dtype") or draft.argument("kv_cache_dtype") or "")
-    if "float4" in dtype or "fp4" in dtype:
-        return 1.0 if draft.span.likely("0.5.13") else FP4_WITH_SCALES
+    if draft.facts.value("pool.scales_unprinted") is True:
+        return FP4_WITH_SCALES
     arch = str(draft.facts.value("model.arch") or "")
     if arch in SPARSE_MODELS and ("float8" in dtype or "fp8" in dtype) and not draft.span.likely("0.5.17"):
         backends = [str(draft.facts.value(f"sparse.{phase}_backend") or "") for phase in ("prefill", "decode")]

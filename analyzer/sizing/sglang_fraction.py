@@ -11,16 +11,18 @@ from analyzer.units import GIB, MIB
 _BY_TP = ((16, 0.79), (8, 0.81), (4, 0.85), (2, 0.87))
 
 
-def default_fraction(span: Span, args: Mapping[str, Any], total: float | None) -> float | None:
+def default_fraction(
+    span: Span, args: Mapping[str, Any], total: float | None, free: float | None = None
+) -> float | None:
     """The default of the version of ``span`` for a text model, None if it cannot be told.
 
     ``args`` are launch arguments under SGLang's common names (``tensor_parallel_size`` …), ``total`` is the device's
-    memory in bytes as nvidia-smi counts it.
+    memory in bytes as nvidia-smi counts it, ``free`` what was free before loading.
     """
     if not span.known:
         return None
     tp = _number(args, "tensor_parallel_size", 1) * (1 if span.before("0.4.6") else _number(args, "pipeline_parallel_size", 1))
-    if span.before("0.4.6"):
+    if span.before("0.4.6") or (total is None and span.before("0.4.9") and free is not None and free < 60 * GIB):
         return _by_tp(tp)
     if total is None:
         return None

@@ -7,7 +7,7 @@ named in ``calibrated``: then the prediction proves nothing about that input.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from analyzer.run.facts import Facts, Where
@@ -140,13 +140,17 @@ def _free(draft: Draft) -> None:
         before += late
         if late:
             draft.notes.append(f"A0 is the printed figure and {show_bytes(late)} (it is read before the line is printed)")
-    draft.take("gpu.free_before_load", before, 'the line "Load weight begin. avail mem=…" of the target')
-    draft.take("gpu.free_after_load", draft.number("gpu.free_after_load"), 'the line "Load weight end. … avail mem=…"')
+    how = ('the line "Load weight begin. avail mem=…" of the target', 'the line "Load weight end. … avail mem=…"')
+    if _origin(draft.facts, "sizing.budget") == "log":
+        how = ("", "")  # the engine printed the budget itself
+    draft.take("gpu.free_before_load", before, how[0])
+    draft.take("gpu.free_after_load", draft.number("gpu.free_after_load"), how[1])
 
 
 def _fraction(draft: Draft) -> None:
     fraction = draft.number("sizing.fraction")
-    default = default_fraction(draft.span, _arguments(draft.facts), draft.number("gpu.total"))
+    free = draft.number("gpu.free_before_load")
+    default = default_fraction(draft.span, _arguments(draft.facts), draft.number("gpu.total"), free)
     if default is not None:
         draft.facts.add("sizing.fraction_formula", default, (), rank="", origin="derived")
     if fraction is None and default is not None:
@@ -285,12 +289,15 @@ def _margin(draft: Draft, rest: float | None, cell: Cell) -> float:
 
 
 def _check_slots(draft: Draft, model: SglangSizing) -> None:
-    """Takes the observed slots as an input where the ratio does not give them."""
+    """Takes the observed slots as an input where no formula of the run's span gives them from the ratio."""
     observed = draft.number("state.slots")
     if not model.state or observed is None or "state.slots" in model.inputs:
         return
-    solved = model.solve().slots
-    if solved is None or abs(solved - observed) > max(2.0, 0.01 * observed):
+    spans = [model.span, Span(model.span.high, model.span.high, model.span.known)]
+    slots = {span: solved for span in spans if (solved := replace(model, span=span).solve().slots) is not None}
+    best = min(slots, key=lambda span: abs(slots[span] - observed), default=model.span)
+    model.span = best
+    if best not in slots or abs(slots[best] - observed) > max(2.0, 0.01 * observed):
         model.inputs["state.slots"] = observed
         model.slots_given = True
         model.calibrated = (*model.calibrated, "state.slots")
