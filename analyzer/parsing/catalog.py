@@ -1,12 +1,13 @@
 """The catalog of all message shapes: from a record to the event it is, or None.
 
 Order of trying: shapes that match at the start of the message before those found further in; the shapes of the run's
-engine (if it is known) and the common ones before those of the other engine; more fixed text before less; then the
-order of the files. The first match wins.
+engine (if it is known) and the common ones before those of the other engine; more fixed text (of the alternative that
+may match) before less; then the order of the files. The first match wins.
 """
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,19 +49,32 @@ class Catalog:
         index = self._indexes.get(engine)
         if index is None:
             index = self._index(engine)
-        for shape in index.by_head(text):
-            if match := shape.match_start(text):
-                return shape, match
-        for shape, end in index.anywhere(text):
-            if match := shape.search(text, end):
-                return shape, match
+        if candidates := index.by_head(text):
+            for shape in self._ordered(candidates, text, engine):
+                if match := shape.match_start(text):
+                    return shape, match
+        if places := index.anywhere(text):
+            for shape in self._ordered(places, text, engine):
+                if match := shape.search(text, places[shape]):
+                    return shape, match
         return None
+
+    @staticmethod
+    def _ordered(shapes: Collection[Shape], text: str, engine: str) -> Sequence[Shape]:
+        """Those of ``shapes`` that ``text`` does not rule out, in the order in which they are tried."""
+        if len(shapes) == 1:
+            return [shape for shape in shapes if shape.weight_in(text) >= 0]
+        weighed = [(-weight, shape) for shape in shapes if (weight := shape.weight_in(text)) >= 0]
+        if len(weighed) > 1:
+            weighed.sort(key=lambda pair: (bool(engine) and pair[1].engine not in (engine, COMMON), pair[0]))
+        return [shape for _, shape in weighed]
 
     def find_all(self, text: str, engine: str = "") -> list[Shape]:
         """Every shape that recognises ``text``, in order of trying (to find ambiguities)."""
         index = self._index(engine)
-        found = [shape for shape in index.by_head(text) if shape.match_start(text)]
-        found += [s for s, end in index.anywhere(text) if s not in found and s.search(text, end)]
+        found = [s for s in self._ordered(index.by_head(text), text, engine) if s.match_start(text)]
+        places = index.anywhere(text)
+        found += [s for s in self._ordered(places, text, engine) if s not in found and s.search(text, places[s])]
         return found
 
     def _index(self, engine: str) -> Index:

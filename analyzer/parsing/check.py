@@ -13,9 +13,10 @@ from typing import Any
 
 from analyzer import resources
 from analyzer.framing.record import Record
+from analyzer.parsing.build import ShapeSource, read_shapes
 from analyzer.parsing.catalog import Catalog
 from analyzer.parsing.syntax import Problem
-from analyzer.parsing.table import ShapeSource, build_table, read_shapes
+from analyzer.parsing.table import build_table
 
 
 def check_samples(shape: ShapeSource, catalog: Catalog) -> list[Problem]:
@@ -36,9 +37,8 @@ def check_samples(shape: ShapeSource, catalog: Catalog) -> list[Problem]:
             problems.append(Problem(shape.file.path, line, wrong))
         elif others:
             names = ", ".join(f"{other.kind} ({other.place})" for other in others)
-            problems.append(
-                Problem(shape.file.path, line, f"{kind}: a sample also fits {names}, with less fixed text", serious=False)
-            )
+            doubt = f"{kind}: a sample also fits {names}, with less fixed text"
+            problems.append(Problem(shape.file.path, line, doubt, serious=False))
     return problems
 
 

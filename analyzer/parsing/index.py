@@ -9,17 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
-from analyzer.parsing.literals import FULL_REACH, HEAD_LENGTHS
-
 if TYPE_CHECKING:
     from analyzer.parsing.shape import Shape
+
+HEAD_LENGTHS = (24, 12, 6, 3)
+"""A head is looked up by so many characters: the longest of these that it has."""
+
+FULL_REACH = 1 << 16
+"""Characters of a record that are searched."""
 
 _LONGEST = HEAD_LENGTHS[0]
 _MOST_REMEMBERED = 4096
 
 
 class Index:
-    """Candidates among ``shapes``, always in their order."""
+    """Candidates among ``shapes``, in their order unless a text shows that a later one has more fixed text in it."""
 
     def __init__(self, shapes: Iterable[Shape]) -> None:
         self._shapes = tuple(shapes)
@@ -42,7 +46,7 @@ class Index:
             known = self._remembered[start] = tuple(self._shapes[number] for number in sorted(numbers))
         return known
 
-    def anywhere(self, text: str) -> list[tuple[Shape, int]]:
+    def anywhere(self, text: str) -> dict[Shape, int]:
         """The shapes of which ``text`` holds a key, each with where the first key found ends."""
         automaton = self._automaton
         if automaton is None:
@@ -52,7 +56,7 @@ class Index:
             for number in numbers:
                 if number not in places:
                     places[number] = end
-        return [(self._shapes[number], places[number]) for number in sorted(places)] if places else []
+        return {self._shapes[number]: places[number] for number in sorted(places)} if places else {}
 
     def _build(self) -> Any:
         import ahocorasick

@@ -2,8 +2,9 @@
 
 - *heads*: the literals with which every match begins (for a look-up by the first characters of a message);
 - *keys*: literals of which every match contains at least one (for the search anywhere in a text);
-- *must*: literals that every match contains (a cheap test before an expression is compiled or run);
-- *weight*: how many fixed characters every match has; heavier shapes are more specific and are tried first;
+- *forms*: for each alternative of the rule its *weight*, how many fixed characters every match of it has, and the
+  literals that every match of it contains. Heavier is more specific and is tried first; the literals are a cheap test
+  before an expression is compiled or run;
 - *reach*: how much text is searched, so that the time for one record is bounded whatever it holds.
 """
 
@@ -11,15 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from analyzer.parsing.index import FULL_REACH, HEAD_LENGTHS
 from analyzer.parsing.lower import BEGIN, END, WHOLE, Choice, Loop, Part, Sequence, Slot
 from analyzer.parsing.regexes import unbounded_characters
 from analyzer.parsing.syntax import Literal
-
-HEAD_LENGTHS = (24, 12, 6, 3)
-"""A head is looked up by so many characters: the longest of these that it has."""
-
-FULL_REACH = 1 << 16
-"""Characters of a record that are searched by shapes which are not meant for long dumps."""
 
 _REACHES = (FULL_REACH, 1 << 14, 1 << 12, 1 << 10)
 """Reach by the number of wide terminals: trying all ways to split a text among them takes a power of its length."""
@@ -114,7 +110,13 @@ def _joined(items: tuple[Part, ...]) -> list[Part]:
     return joined
 
 
-def must(part: Part) -> list[str]:
+def forms(part: Part) -> list[tuple[int, list[str]]]:
+    """Weight and longest mandatory literals of each alternative of the rule, the heaviest first."""
+    options = part.options if isinstance(part, Choice) else (part,)
+    return sorted(((weight(option), _must(option)) for option in options), key=lambda form: -form[0])
+
+
+def _must(part: Part) -> list[str]:
     """The longest literals that every match contains."""
     found = [literal.text for literal in _mandatory(part) if not literal.any_case]
     return sorted(set(found), key=len, reverse=True)[:_MOST_MUST]

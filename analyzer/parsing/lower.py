@@ -181,12 +181,12 @@ def _field(
     body = definition.body
     if not isinstance(body, Ref) or body.name not in terminals:
         if isinstance(body, Ref):
-            raise GrammarProblem(definition.line, f"field {definition.name}: {body.name} is no terminal that is defined")
+            raise GrammarProblem(definition.line, f"field {definition.name}: there is no terminal {body.name}")
         raise GrammarProblem(
             line, f"{shape} uses {definition.name}, which is no field (one terminal); begin a fragment's name with _"
         )
     if looped:
-        raise GrammarProblem(line, f"{shape}: field {definition.name} inside a repetition would keep its last value only")
+        raise GrammarProblem(line, f"{shape}: field {definition.name} in a repetition would keep its last value only")
     return Slot(terminals[body.name], definition.name)
 
 
@@ -258,5 +258,5 @@ def check_regex(regex: str, line: int, name: str) -> re.Pattern[str]:
     except re.error as error:
         raise GrammarProblem(line, f"{name}: its expression is wrong ({error}): {regex}") from None
     if nested_quantifiers(regex):
-        raise GrammarProblem(line, f"{name}: a repetition inside a repetition over the same characters can take forever")
+        raise GrammarProblem(line, f"{name}: a repeat inside a repeat over the same characters can take forever")
     return compiled

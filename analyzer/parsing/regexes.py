@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from functools import lru_cache
-from re import _parser as regex_parser  # type: ignore[attr-defined]
+from re import _parser as regex_parser
 from typing import Any
 
 _ASCII = [chr(code) for code in range(9, 127)]
@@ -128,11 +128,12 @@ def _one(operation: Any, argument: Any) -> frozenset[str]:
 def _in_set(character: str, item: tuple[Any, Any]) -> bool:
     kind, argument = str(item[0]), item[1]
     if kind == "LITERAL":
-        return ord(character) == argument
+        return bool(ord(character) == argument)
     if kind == "RANGE":
         return bool(argument[0] <= ord(character) <= argument[1])
     if kind == "CATEGORY":
         category = str(argument)
-        inside = {"DIGIT": character.isdigit(), "SPACE": character.isspace(), "WORD": character.isalnum() or character == "_"}
+        word = character.isalnum() or character == "_"
+        inside = {"DIGIT": character.isdigit(), "SPACE": character.isspace(), "WORD": word}
         return inside[category.rpartition("_")[2]] != ("NOT" in category)
     return False

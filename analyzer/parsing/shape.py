@@ -12,11 +12,11 @@ from analyzer.parsing.values import converter
 
 
 class Shape:
-    """A kind of message of one engine. ``heads``, ``keys``, ``must``, ``weight``, ``reach``: see ``literals``."""
+    """A kind of message of one engine. ``heads``, ``keys``, ``forms`` and ``reach`` are explained in ``literals``."""
 
     __slots__ = (
-        "_fields", "_match", "_plan", "_search", "engine", "heads", "keys", "kind", "meaning", "must", "notes",
-        "pattern", "place", "reach", "units", "weight",
+        "_fields", "_match", "_plan", "_search", "engine", "forms", "heads", "keys", "kind", "meaning", "notes",
+        "pattern", "place", "reach", "units",
     )  # fmt: skip
 
     def __init__(self, entry: dict[str, Any]) -> None:
@@ -26,8 +26,7 @@ class Shape:
         self.pattern: str = entry["pattern"]
         self.heads: list[str] | None = entry["heads"]
         self.keys: list[str] = entry["keys"]
-        self.must: list[str] = entry["must"]
-        self.weight: int = entry["weight"]
+        self.forms: list[tuple[int, list[str]]] = entry["forms"]
         self.reach: int = entry["reach"]
         self.meaning: str = entry["meaning"]
         self.notes: list[list[str]] = entry["notes"]
@@ -50,11 +49,23 @@ class Shape:
         self._search = compiled.search
         self._match = compiled.match
 
+    @property
+    def weight(self) -> int:
+        """The least number of fixed characters in a match."""
+        return self.forms[-1][0]
+
+    def weight_in(self, text: str) -> int:
+        """The weight of the heaviest form whose literals ``text`` holds; -1 if none can match."""
+        for weight, literals in self.forms:
+            for literal in literals:
+                if literal not in text:
+                    break
+            else:
+                return weight
+        return -1
+
     def match_start(self, text: str) -> re.Match[str] | None:
         """A match that begins where ``text`` begins."""
-        for literal in self.must:
-            if literal not in text:
-                return None
         if self._match is None:
             self._compile()
         assert self._match is not None
@@ -62,9 +73,6 @@ class Shape:
 
     def search(self, text: str, near: int = 0) -> re.Match[str] | None:
         """The leftmost match in as much of ``text`` as this shape reaches, around position ``near``."""
-        for literal in self.must:
-            if literal not in text:
-                return None
         if self._match is None:
             self._compile()
         reach = self.reach

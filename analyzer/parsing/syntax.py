@@ -10,7 +10,7 @@ import ast
 import re
 from dataclasses import dataclass, field
 from functools import cache
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias, cast
 
 if TYPE_CHECKING:
     from lark import Lark, Token, Tree
@@ -175,7 +175,7 @@ def read_grammar(text: str, path: str) -> GrammarFile:
             comments[line] = token.strip()
     for item in tree.children:
         try:
-            _read_item(item, comments, result)
+            _read_item(cast("Tree[Token]", item), comments, result)
         except GrammarProblem as problem:
             result.report(problem)
     return result

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+_UNIT_LETTERS = "KMGTkmgtiBbytes "
 _STEPS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 
 
@@ -38,10 +39,10 @@ def _clock(text: str) -> float:
 
 def _size(text: str, decimal: bool = False) -> float:
     """Bytes of ``20.00 MiB``; ``MB`` is a power of 1000 only if ``decimal``."""
-    digits = text.rstrip("KMGTkmgtiBbytes ")
+    digits = text.rstrip(_UNIT_LETTERS)
     unit = text[len(digits) :].strip().lower()
-    step = _STEPS.get(unit[:1], 0)
-    return float(digits) * (1000 if decimal and "i" not in unit else 1024) ** step
+    base = 1000.0 if decimal and "i" not in unit else 1024.0
+    return float(digits) * base ** _STEPS.get(unit[:1], 0)
 
 
 def _size_decimal(text: str) -> float:
