@@ -44,7 +44,8 @@ _NAMED = re.compile(
     r"(?:private|encryption|account|storage|shared|license)[_-]?key|passw(?:or)?d|passphrase|pwd|credentials?|x-amz-(?:signature|credential|security-token)|"
     r"signature|(?<=[?&])sig|(?<=[?&])key|token)"
     r"(?P<sep>['\"]?\s{0,4}(?:=>|[:=])\s{0,4}|['\"],\s{0,4}(?=['\"])|\s{1,4})"
-    r"(?P<value>\[[^\]\n]{0,1024}\]|[bru]?'(?:[^'\\\n]|\\.){0,1024}'|[bru]?\"(?:[^\"\\\n]|\\.){0,1024}\"|"
+    r"(?P<value>\[[^\]\n]{0,1024}\]|[bru]?'(?:[^'\\\n]|\\.){0,1024}(?:'|(?=\n)|\Z)|"
+    r"[bru]?\"(?:[^\"\\\n]|\\.){0,1024}(?:\"|(?=\n)|\Z)|"
     r"[^\s,;)\]}&]+)",
     re.IGNORECASE,
 )
@@ -121,7 +122,7 @@ def clean_value(value: Any, name: str = "") -> Any:
 
 
 def _mask_scheme(found: re.Match[str]) -> str:
-    if found[2].lower() in _NOT_BEARER or found[2] == MASK:
+    if found[2].lower() in _NOT_BEARER or MASK.startswith(found[2]):
         return found[0]
     return found[1] + MASK
 

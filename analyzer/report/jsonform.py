@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 
 def to_json(report: Report) -> dict[str, Any]:
-    """``report`` as plain dicts and lists, keys in the order of the model. Figures that JSON lacks become null."""
-    document = _plain(report)
+    """``report`` as plain dicts and lists, keys in the order of the model (see `plain`)."""
+    document = plain(report)
     return {"schema": document.pop("schema"), "tool": document.pop("tool"), **document}
 
 
@@ -25,15 +25,18 @@ def dumps(report: Report) -> str:
     return json.dumps(to_json(report), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """``value`` in the types of JSON: whole numbers without a fraction, figures that JSON lacks as null."""
     if is_dataclass(value) and not isinstance(value, type):
-        return {f.name: _plain(getattr(value, f.name)) for f in fields(value)}
+        return {f.name: plain(getattr(value, f.name)) for f in fields(value)}
     if isinstance(value, dict):
-        return {str(key): _plain(item) for key, item in value.items()}
+        return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
+        return [plain(item) for item in value]
     if isinstance(value, float):
-        return value if math.isfinite(value) else None
+        if not math.isfinite(value):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 1 << 53 else value
     if value is None or isinstance(value, str | int | bool):
         return value
     return str(value)

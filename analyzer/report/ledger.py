@@ -76,7 +76,7 @@ def _row(rank: _Rank, item: str, name: str, note: str = "", kind: str = "used") 
 def _parts(rank: _Rank) -> Iterable[LedgerRow]:
     """The rows that both engines print."""
     yield from _row(rank, "weights, target", "weights.loaded")
-    draft, freed = rank.get("draft.weights.loaded"), rank.get("draft.duplicate_vocab") or 0.0
+    draft, freed = rank.get("draft.weights.loaded"), _freed(rank)
     if draft:
         note = f"{freed / GIB:.2f} of it freed after sizing" if freed else ""
         lines = rank.lines("draft.weights.loaded")
@@ -87,6 +87,15 @@ def _parts(rank: _Rank) -> Iterable[LedgerRow]:
         note = f"{(state - extra) / GIB:.2f} slots + {extra / GIB:.2f} for speculation" if extra else ""
         item = f"state, {slots:,.0f} slots" if slots else "recurrent state"
         yield LedgerRow(rank.rank, item, state, rank.lines("state.bytes", "state.slots"), note)
+
+
+def _freed(rank: _Rank) -> float:
+    """What of the draft was given back after the pool was sized: its own vocabulary, else the rise of free memory."""
+    if (vocabulary := rank.get("draft.duplicate_vocab")) is not None:
+        return vocabulary
+    before, after = rank.get("free.after_pool"), rank.get("free.before_graphs")
+    rise = after - before if before is not None and after is not None else 0.0
+    return rise if rise > SMALL else 0.0
 
 
 def _sglang(rank: _Rank) -> Iterable[LedgerRow]:

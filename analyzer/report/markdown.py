@@ -159,11 +159,11 @@ def _finding(finding: Finding, run: RunReport, gap: float) -> str:
     if finding.lost_tokens:
         share = view.share_text(finding.lost_tokens, gap)
         cost = f": **{finding.lost_tokens:,.0f} tokens**" + (f", {share} of the gap" if share else "")
-    tags = [finding.severity, finding.confidence, code(finding.cause)]
+    tags = [plain(finding.severity), plain(finding.confidence), code(finding.cause)]
     if finding.explained_by:
         tags.append(f"follows from {code(finding.explained_by)}")
     parts = [
-        f"**{finding.rule}** {plain(finding.title)}{cost}",
+        f"**{plain(finding.rule)}** {plain(finding.title)}{cost}",
         ", ".join(t for t in tags if t),
         plain(finding.summary),
     ]
@@ -193,7 +193,10 @@ def _series(run: RunReport) -> str:
 
 
 def _undecided(run: RunReport) -> str:
-    rows = [f"- **{u.rule}** {plain(u.title)}: {plain(u.how or 'needs ' + ', '.join(u.needs))}" for u in run.undecided]
+    rows = [
+        f"- **{plain(u.rule)}** {plain(u.title)}: {plain(u.how or 'needs ' + ', '.join(u.needs))}"
+        for u in run.undecided
+    ]
     return "### Not decided\n\n" + "\n".join(rows) if rows else ""
 
 

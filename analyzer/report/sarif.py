@@ -7,6 +7,7 @@ from pathlib import PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
+from analyzer.report.jsonform import plain
 from analyzer.report.model import Evidence, Finding, Report, RunReport
 
 _LEVELS = {"critical": "error", "warning": "warning", "info": "note"}
@@ -32,7 +33,7 @@ def to_sarif(report: Report) -> str:
         "version": "2.1.0",
         "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
     }
-    return json.dumps(document, ensure_ascii=False, indent=1, allow_nan=False) + "\n"
+    return json.dumps(plain(document), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 
 def _rule(finding: Finding) -> dict[str, Any]:

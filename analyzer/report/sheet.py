@@ -44,6 +44,14 @@ def clip(text: str, width: int) -> str:
     return "".join(kept).rstrip() + ".."
 
 
+def clip_path(path: str, width: int) -> str:
+    """The end of ``path`` in at most ``width`` columns: a file's name tells more than the folders before it."""
+    if cells(path) <= width:
+        return path
+    name = path.rsplit("/", 1)[-1]
+    return clip(f"../{name}" if cells(name) + 3 <= width else name, width)
+
+
 def wrap(text: str, width: int) -> Iterator[str]:
     """``text`` in lines of at most ``width`` columns; a word that is longer is broken."""
     width = max(width, 8)
@@ -55,7 +63,7 @@ def wrap(text: str, width: int) -> Iterator[str]:
                 if line and room < 8:
                     yield line
                     line, used, room = "", 0, width
-                head = _head(word, room)
+                head = _head(word, room) or word[0]
                 yield f"{line} {head}" if line else head
                 line, used, word = "", 0, word[len(head) :]
             if line and used + 1 + cells(word) > width:
@@ -70,7 +78,7 @@ def _head(word: str, width: int) -> str:
     for index, char in enumerate(word):
         used += _cell(char)
         if used > width:
-            return word[: max(index, 1)]
+            return word[:index]
     return word
 
 
@@ -110,8 +118,17 @@ class Sheet:
         self.lines: list[list[Piece]] = []
 
     def add(self, *pieces: Piece | str) -> None:
-        """One line of ``pieces``, as it is."""
-        self.lines.append([(piece, "") if isinstance(piece, str) else piece for piece in pieces])
+        """One line of ``pieces``; what does not fit the width is cut off."""
+        line: list[Piece] = []
+        room = self.width
+        for piece in pieces:
+            text, style = (piece, "") if isinstance(piece, str) else piece
+            text = text.replace("\n", " ").replace("\t", " ")
+            if (need := cells(text)) > room:
+                text, need = _head(text, room) if room > 0 else "", room
+            room -= need
+            line.append((text, style))
+        self.lines.append(line)
 
     def gap(self) -> None:
         """An empty line, unless there is one already."""

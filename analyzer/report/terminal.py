@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.report import view
 from analyzer.report.model import Evidence, Finding, Report, RunReport
-from analyzer.report.sheet import Piece, Sheet, bar, cells, clip, sparkline
+from analyzer.report.sheet import Piece, Sheet, bar, cells, clip, clip_path, sparkline
 from analyzer.units import GIB
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MAX_WIDTH = 110
 PROOFS = 4
 MARGIN = 10
+SPARKS = 8
+"""Fewer points than this are figures, not a curve."""
 _COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 _OUTCOMES = {
     "serving": "green", "stopped": "green", "degraded": "yellow", "crashed at startup": "bold red",
@@ -42,8 +44,9 @@ def write(report: Report, sheet: Sheet, *, noise: bool = False) -> None:
     for run in report.runs:
         sheet.gap()
         if len(report.runs) > 1:
-            where = f"RUN {run.id}   {run.source} lines {run.first_line}-{run.last_line}"
-            sheet.add((clip(where, sheet.width), "bold reverse"))
+            lines = f"lines {run.first_line}-{run.last_line}"
+            name = clip_path(run.source, sheet.width - len(lines) - 12)
+            sheet.add((f"RUN {run.id}   {name}   {lines}", "bold reverse"))
         _run(run, sheet, noise=noise)
     for note in report.notes:
         sheet.gap()
@@ -54,7 +57,7 @@ def _inputs(report: Report, sheet: Sheet) -> None:
     for number, item in enumerate(report.inputs):
         counts = f"{item.lines:,} lines: {item.recognised_lines:,} recognised, {item.unrecognised_lines:,} not"
         took = f"   {report.seconds:.2f} s" if report.seconds and number == 0 else ""
-        name = clip(item.source, max(12, sheet.width - len(counts) - len(took) - 3))
+        name = clip_path(item.source, max(12, sheet.width - len(counts) - len(took) - 3))
         sheet.add((name, "bold"), ("   " + counts + took, "dim"))
         if item.note:
             sheet.text(item.note, 2, "dim")
@@ -162,14 +165,14 @@ def _ledger(run: RunReport, sheet: Sheet) -> None:
     rank = f" ({rows[0].rank}, the tightest rank)" if rows[0].rank and view.ranks_of(run) > 1 else ""
     title = f"WHERE {total / GIB:.2f} GiB WENT" if len(rows) > 1 else "MEMORY"
     sheet.add((title, "bold"), (rank, "dim"))
-    label = max(len(row.item) for row in rows)
+    label = min(max(cells(row.item) for row in rows), 28)
     width = max(10, min(26, (sheet.width - label - 14) // 2))
     full = max(row.bytes for row in rows)
     styles = {"kept": "dim", "unused": "yellow", "outside": "dim"}
     for row in rows:
         drawn = bar(row.bytes, full, width, blocks=sheet.blocks, freed=row.freed)
         left: list[Piece] = [
-            (f"  {row.item:<{label}} {row.bytes / GIB:8.2f}  ", ""),
+            (f"  {clip(row.item, label):<{label}} {row.bytes / GIB:8.2f}  ", ""),
             (drawn, styles.get(row.kind, "cyan")),
         ]
         used = label + 13 + cells(drawn)
@@ -252,7 +255,7 @@ def _proof(proof: Evidence, sheet: Sheet, run: RunReport) -> None:
     """One quoted line: its number, its source where that is another one, and as much of it as fits."""
     place = f"l. {proof.line}" if proof.line else proof.source
     if proof.line and proof.source and proof.source != run.source:
-        place = f"{clip(proof.source, 24)} {place}"
+        place = f"{clip_path(proof.source, 24)} {place}"
     quote = "│" if sheet.blocks else "|"
     head = f"     {quote} {place}  "
     room = sheet.width - cells(head)
@@ -267,12 +270,10 @@ def _series(run: RunReport, sheet: Sheet) -> None:
     sheet.add(("WHILE SERVING", "bold"), (f"   {count:,} runtime lines" if isinstance(count, int) else "", "dim"))
     width = min(40, sheet.width - 48)
     for chart in charts:
-        drawn = sparkline(chart.values, max(width, 12), blocks=sheet.blocks)
+        drawn = sparkline(chart.values, max(width, 12), blocks=sheet.blocks) if len(chart.values) >= SPARKS else ""
         low, high, last = (view.figure(v, chart.unit) for v in (chart.low, chart.high, chart.last))
-        span = f"{low} .. {high}" if low != high else low
-        sheet.add(
-            f"  {chart.label:<14}", (f"{drawn:<{max(width, 12)}}", "cyan"), f"  {span}", (f", last {last}", "dim")
-        )
+        span, end = (f"{low} .. {high}", f", last {last}") if low != high else (low, "")
+        sheet.add(f"  {chart.label:<14}", (f"{drawn:<{max(width, 12)}}  " if drawn else "", "cyan"), span, (end, "dim"))
     retractions = run.series.get("retractions")
     if isinstance(retractions, dict):
         sheet.add(f"  {retractions.get('requests', 0):,.0f} requests retracted or preempted")

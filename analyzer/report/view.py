@@ -79,7 +79,7 @@ def number_of(run: RunReport, name: str) -> float | None:
 
 def lines_text(lines: Iterable[int], limit: int = 4) -> str:
     """``l. 33 35``; ``""`` for no lines; more than ``limit`` end in an ellipsis."""
-    some = list(dict.fromkeys(n for n in lines if n))
+    some = sorted({n for n in lines if n})
     if not some:
         return ""
     return "l. " + " ".join(str(n) for n in some[:limit]) + (" .." if len(some) > limit else "")
