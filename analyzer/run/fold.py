@@ -10,7 +10,7 @@ from typing import Any, Protocol
 
 from analyzer.events import Event
 from analyzer.framing.record import Record
-from analyzer.run import signals, split
+from analyzer.run import leaks, signals, split
 from analyzer.run.facts import Where
 from analyzer.run.failures import Entry, FailureLog, engine_frame
 from analyzer.run.loops import note_loop
@@ -222,9 +222,11 @@ class Building:
         """The run as it stands."""
         run = Run(number, self.source, self.first_line, self.last_line, engine=self.engine)
         run.events, run.scary, run.stages = list(self.events), list(self.scary), dict(self.stages)
-        if run.engine is not None:
-            self.folders[run.engine].fill(run)
+        run.kinds = dict(self.kinds)
         run.failures = self.log.judged(self.order)
+        run.engine = run.engine or _engine_by_frames(run.failures)
+        if run.engine is not None:
+            (self.folders.get(run.engine) or _engine_folder(run.engine)).fill(run)
         cause, entry = run.failure, self.log.cause_entry()
         verdict = decide(self, run.failures, entry.ready if entry else False)
         run.outcome, run.outcome_basis = verdict.outcome, verdict.basis
@@ -251,6 +253,12 @@ class Building:
         return Where.of(self.last) if self.last else None
 
 
+def _engine_by_frames(failures: list[Failure]) -> str | None:
+    """The engine whose files a traceback passes through, for a log that holds nothing else."""
+    files = [frame.file for failure in failures for frame in failure.frames]
+    return next((engine for engine in ENGINES if any(f"/{engine}/" in file for file in files)), None)
+
+
 def _frightening(record: Record) -> bool:
     """Whether a reader might take ``record`` for an error."""
     return record.level in ("ERROR", "CRITICAL", "WARNING") or _SCARY.search(record.text) is not None
@@ -268,7 +276,7 @@ def _activity(event: Event) -> bool:
 
 def _failure_facts(run: Run, cause: Failure, entry: Entry | None) -> None:
     facts, where = run.facts, cause.where
-    frames = " ".join(f"{f.file}:{f.function}" for f in cause.frames[-60:])
+    frames = "\n".join(f"{f.file}:{f.function}" for f in cause.frames[-60:])
     values: dict[str, Any] = {
         "failure.exception": cause.exception,
         "failure.message": cause.message,
@@ -281,6 +289,8 @@ def _failure_facts(run: Run, cause: Failure, entry: Entry | None) -> None:
         "failure.startup": run.outcome == "crashed at startup",
         "failure.exit_code": entry.code if entry else None,
     }
+    if recount := leaks.explain(cause.text):
+        values["leak.text"] = recount
     if frame := engine_frame(cause.frames):
         values["failure.engine_frame"] = f"{frame.file}:{frame.function}"
     if cause.frames:
