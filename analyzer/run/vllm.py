@@ -1,0 +1,139 @@
+"""Folds the events of one vLLM server into the facts of its run.
+
+Every line that bears on memory, limits, speculation or configuration is kept (bounded for each kind) and replayed
+when facts are asked for, so that ``fill`` may be called at any time and always gives the same answer for the same
+lines. ``vllm_facts`` says what one line proves, ``vllm_args`` reads arguments and configuration, ``vllm_refusals``
+the texts of exceptions, ``vllm_version`` the version.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from analyzer.events import Event
+from analyzer.run.facts import Where
+from analyzer.run.model import Run
+from analyzer.run.series import Series
+from analyzer.run.vllm_args import ARGUMENT_KINDS, write_arguments
+from analyzer.run.vllm_facts import FACT_KINDS, Lines, write_facts
+from analyzer.run.vllm_refusals import facts_from_exception
+from analyzer.run.vllm_version import before, write_version
+
+STAGE_OF: dict[str, str] = {
+    "api_server_version": "arguments",
+    "banner": "arguments",
+    "server_args": "arguments",
+    "non_default_args": "arguments",
+    "engine_init": "init",
+    "rank_assigned": "init",
+    "distributed_init": "init",
+    "load_start": "weights",
+    "load_seconds": "weights",
+    "weights_loaded": "weights",
+    "spec_drafter_loading": "weights",
+    "v0_profile": "pool",
+    "v0_profile_results": "pool",
+    "v0_blocks": "pool",
+    "v1_blocks": "pool",
+    "available_kv": "pool",
+    "kv_bytes_given": "pool",
+    "startup_plan_applied": "pool",
+    "kv_tokens": "pool",
+    "max_concurrency": "pool",
+    "cpu_kv_space": "pool",
+    "graphs_begin_v0": "graphs",
+    "graphs_captured": "graphs",
+    "graph_compared": "graphs",
+    "engine_ready": "graphs",
+    "server_start": "graphs",
+    "stats": "serving",
+    "stats_v0": "serving",
+    "prefix_hits_v0": "serving",
+    "spec_stats": "serving",
+    "spec_stats_v0": "serving",
+    "iteration": "serving",
+    "shutdown_signal": "shutdown",
+    "shutdown_triggered": "shutdown",
+    "shutdown_initiated": "shutdown",
+    "http_shutting_down": "shutdown",
+}
+"""Which stage of ``analyzer.run.model.STAGES`` a kind of event belongs to. Ready is uvicorn's word, a common shape."""
+
+_MOST_OF_A_KIND = 1024
+_ACCEPT_LENGTH_WITHOUT_BONUS = "0.9"
+"""Before this version the mean acceptance length does not count the token that every step gives anyway."""
+
+
+class VllmFolder:
+    """Takes the events of one vLLM run and writes its facts; may be asked for them at any time."""
+
+    engine = "vllm"
+
+    def __init__(self) -> None:
+        self.lines: Lines = {}
+        self.series = Series()
+        self.generated = 0.0
+        self.drafted = 0
+        self._generated_at: Event | None = None
+        self._version = ""
+
+    def feed(self, event: Event) -> None:
+        """Takes one event of this engine."""
+        kind = event.kind
+        if kind in ("stats", "stats_v0"):
+            self._statistics(event)
+        elif kind in ("spec_stats", "spec_stats_v0"):
+            self._speculation(event)
+        elif kind == "prefix_hits_v0":
+            self.series.feed(event, decode=False)
+        elif kind == "preemption_v0":
+            self.series.retracted(event.record)
+        elif kind in FACT_KINDS or kind in ARGUMENT_KINDS:
+            if (version := event.get("version")) and not self._version:
+                self._version = str(version)
+            kept = self.lines.setdefault(kind, [])
+            if len(kept) < _MOST_OF_A_KIND:
+                kept.append(event)
+
+    def _statistics(self, event: Event) -> None:
+        self.series.feed(event)
+        if rate := event.get("decode_rate"):
+            self.generated += float(rate)
+            self._generated_at = event
+        if count := event.get("preempted"):
+            self.series.retracted(event.record, count)
+
+    def _speculation(self, event: Event) -> None:
+        """Counts a statistics line of speculation; one that drafted nothing says nothing about acceptance."""
+        drafted = event.get("drafted") or 0
+        self.drafted += int(drafted)
+        if not drafted:
+            return
+        fields = {name: value for name, value in event.fields.items() if value == value}
+        if "acceptance_v0" in fields:
+            fields["acceptance"] = fields.pop("acceptance_v0")
+            steps = drafted / max(1, fields.get("draft_tokens", 1))
+            fields["accept_length"] = fields["emitted"] / steps
+        elif "accept_length" in fields and before(self._version, _ACCEPT_LENGTH_WITHOUT_BONUS):
+            fields["accept_length"] += 1
+        self.series.feed(replace(event, fields=fields), decode=False)
+
+    def fill(self, run: Run) -> None:
+        """Writes version, facts and series into ``run``."""
+        facts = run.facts
+        facts.add("engine.name", "vllm", None, rank="")
+        write_version(self.lines, run)
+        write_arguments(self.lines, facts)
+        write_facts(self.lines, facts)
+        for failure in run.failures:
+            where = failure.where[0] if failure.where else Where(run.source, failure.first_line, failure.message)
+            facts_from_exception(f"{failure.message}\n{failure.text}", where, facts)
+        self._write_runtime(run)
+
+    def _write_runtime(self, run: Run) -> None:
+        facts = run.facts
+        self.series.write(facts)
+        if self._generated_at is not None:
+            facts.add("load.generated_rate", self.generated, self._generated_at.record, rank="")
+        if summary := self.series.summary():
+            run.series.update(summary)
