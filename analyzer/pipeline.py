@@ -114,6 +114,7 @@ class Reader:
     analysis: Analysis
     framer: Framer
     summary: InputSummary
+    _last_line: int = 0
 
     def feed(self, chunk: bytes) -> None:
         """Takes the next bytes of this input."""
@@ -130,7 +131,9 @@ class Reader:
         for record in records:
             event = match(record)
             if event is not None or record.form in ("traceback", "bar"):
-                recognised += record.last_line - record.line + 1 if record.lines is None else len(set(record.lines))
+                if record.last_line != self._last_line:  # glued messages share a line, which counts once
+                    recognised += record.last_line - record.line + 1 if record.lines is None else len(set(record.lines))
+                self._last_line = record.last_line
             feed(record, event)
             if on_event is not None:
                 on_event(record, event)

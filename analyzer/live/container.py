@@ -72,6 +72,32 @@ def _why(error: Exception) -> str:
     return f"the Docker daemon does not answer: {text.splitlines()[0][:200] if text else type(error).__name__}"
 
 
+@dataclass(slots=True)
+class _Position:
+    """How far a stream was read: its last stamp, and how many lines carried that stamp."""
+
+    last: str = ""
+    same: int = 0
+    _seen: int = 0
+
+    def again(self) -> None:
+        """Reading starts over from ``last``."""
+        self._seen = 0
+
+    def takes(self, stamp: str) -> bool:
+        """True for a line that was not read before."""
+        if stamp == self.last:
+            self._seen += 1
+            if stamp and self._seen <= self.same:
+                return False
+            self.same = self._seen
+            return True
+        if stamp < self.last:
+            return not stamp
+        self.last, self.same, self._seen = stamp, 1, 1
+        return True
+
+
 class Container:
     """One container whose output is followed."""
 
@@ -98,10 +124,36 @@ class Container:
         """``(stream, lines)`` in the order of their stamps; ``("", b"")`` whenever there is nothing new."""
         tty = bool(self._container.attrs.get("Config", {}).get("Tty"))
         streams = ("stdout",) if tty else ("stdout", "stderr")
+        read = {stream: _Position() for stream in streams}
+        yield from self._history(read, stop)
         arrived: queue.Queue[tuple[str, str, bytes] | None] = queue.Queue(maxsize=50_000)
         for stream in streams:
-            threading.Thread(target=self._read, args=(stream, arrived, stop), daemon=True).start()
-        return self._merge(arrived, len(streams), stop)
+            threading.Thread(target=self._read, args=(stream, read[stream], arrived, stop), daemon=True).start()
+        yield from self._merge(arrived, len(streams), stop)
+
+    def _history(self, read: dict[str, _Position], stop: threading.Event) -> Iterator[tuple[str, bytes]]:
+        """What was printed before now, both streams merged by their stamps without holding them in memory."""
+
+        def one(stream: str) -> Iterator[tuple[str, str, bytes]]:
+            for stamp, line in self._lines(stream, "", follow=False):
+                if read[stream].takes(stamp):
+                    yield stamp, stream, line
+
+        block: list[bytes] = []
+        held = ""
+        try:
+            for _, stream, line in heapq.merge(*(one(s) for s in read), key=lambda item: item[0]):
+                if block and (stream != held or len(block) >= 500):
+                    yield held, b"".join(block)
+                    block = []
+                held = stream
+                block.append(line)
+                if stop.is_set():
+                    break
+        except Exception as error:  # the daemon went away: reading goes on from here once it is back
+            self.broken = f"{type(error).__name__}: {error}"
+        if block:
+            yield held, b"".join(block)
 
     def _merge(
         self, arrived: queue.Queue[tuple[str, str, bytes] | None], streams: int, stop: threading.Event
@@ -132,25 +184,22 @@ class Container:
             if stop.is_set():
                 return
 
-    def _read(self, stream: str, arrived: queue.Queue[tuple[str, str, bytes] | None], stop: threading.Event) -> None:
-        """Reads one stream to its end, through breaks, into ``arrived``; None at the end."""
+    def _read(
+        self,
+        stream: str,
+        read: _Position,
+        arrived: queue.Queue[tuple[str, str, bytes] | None],
+        stop: threading.Event,
+    ) -> None:
+        """Reads one stream from ``read`` to its end, through breaks, into ``arrived``; None at the end."""
         try:
-            last, same = "", 0
             gone = time.monotonic()
             while not stop.is_set():
-                seen = 0
+                read.again()
                 try:
-                    for stamp, line in self._lines(stream, last):
-                        if stamp == last:  # lines of one stamp that were taken before the break
-                            seen += 1
-                            if seen <= same:
-                                continue
-                        elif stamp and last and stamp < last:
+                    for stamp, line in self._lines(stream, read.last):
+                        if not read.takes(stamp):
                             continue
-                        else:
-                            same = 0
-                        last, same = stamp or last, same + 1 if stamp else same
-                        seen = max(seen, same)
                         arrived.put((stream, stamp, line))
                         gone = time.monotonic()
                         if stop.is_set():
@@ -164,18 +213,19 @@ class Container:
         finally:
             arrived.put(None)
 
-    def _lines(self, stream: str, since: str) -> Iterator[tuple[str, bytes]]:
+    def _lines(self, stream: str, since: str, *, follow: bool = True) -> Iterator[tuple[str, bytes]]:
         """``(stamp, line)`` of one stream. Parts of a long line that the daemon stored apart are joined again."""
         import datetime
 
-        arguments: dict[str, Any] = {"follow": True, "stream": True, "timestamps": True}
+        arguments: dict[str, Any] = {"follow": follow, "stream": True, "timestamps": True}
         if since:
             whole = datetime.datetime.fromisoformat(since[:19]).replace(tzinfo=datetime.UTC)
             arguments["since"] = int(whole.timestamp())
         chunks = self._container.logs(stdout=stream == "stdout", stderr=stream == "stderr", **arguments)
         rest = b""
         for chunk in chunks:
-            rest += chunk
+            # A line over 16 KiB is stored in parts, and each part is sent with a stamp of its own.
+            rest += _stamped(chunk)[1][:-1] if rest else chunk
             *lines, rest = rest.split(b"\n")
             for line in lines:
                 yield _stamped(line)

@@ -1,0 +1,146 @@
+"""attach, against a real Docker engine: history then live, both streams, restarts, exit code, bad names."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from analyzer.errors import UserError
+from analyzer.live import container as module
+from analyzer.live.container import Container
+from tests.support import dockerd
+
+pytestmark = [
+    pytest.mark.docker,
+    pytest.mark.xdist_group("docker"),
+    pytest.mark.skipif(bool(dockerd.missing()), reason=dockerd.missing() or "docker"),
+]
+SAMPLES = str((dockerd.Path(__file__).parents[2] / "samples").resolve())
+
+
+@pytest.fixture(scope="module")
+def host() -> Iterator[str]:
+    with dockerd.engine() as address:
+        old = os.environ.get("DOCKER_HOST")
+        os.environ["DOCKER_HOST"] = address
+        yield address
+        if old is None:
+            os.environ.pop("DOCKER_HOST", None)
+        else:
+            os.environ["DOCKER_HOST"] = old
+
+
+def start(host: str, name: str, script: str, *options: str) -> None:
+    dockerd.docker(
+        host, "run", "-d", "--network", "none", "--name", name, "-v", f"{SAMPLES}:/samples:ro", *options,
+        dockerd.IMAGE, "sh", "-c", script,
+    )  # fmt: skip
+
+
+def collect(name: str, stop: threading.Event | None = None) -> tuple[Container, list[tuple[str, bytes]]]:
+    followed = Container(name)
+    return followed, [(s, part) for s, part in followed.follow(stop or threading.Event()) if part]
+
+
+def test_history_then_live_in_order(host: str) -> None:
+    start(
+        host, "both", "echo one; echo two >&2; busybox sleep 0.7; echo three; busybox sleep 0.2; echo four >&2; exit 3"
+    )
+    followed, parts = collect("both")
+    lines = [(s, line) for s, part in parts for line in part.splitlines()]
+    assert lines == [("stdout", b"one"), ("stderr", b"two"), ("stdout", b"three"), ("stderr", b"four")]
+    end = followed.end()
+    assert (end.exit_code, end.oom_killed, end.status) == (3, False, "exited")
+
+
+def test_a_terminal_has_one_stream(host: str) -> None:
+    start(host, "tty", "echo one; echo two >&2; busybox sleep 0.3; echo three", "-t")
+    _, parts = collect("tty")
+    assert b"".join(part for _, part in parts).split() == [b"one", b"two", b"three"]
+
+
+def test_long_lines_are_whole(host: str) -> None:
+    start(host, "long", "busybox yes x | busybox head -n 50000 | busybox tr -d '\\n'; echo; echo end")
+    _, parts = collect("long")
+    lines = b"".join(part for _, part in parts).splitlines()
+    assert [len(line) for line in lines] == [50000, 3]
+
+
+def test_a_restart_loses_and_doubles_nothing(host: str) -> None:
+    start(
+        host,
+        "again",
+        "for i in 1 2 3 4 5 6 7 8 9; do echo $(busybox date +%s%N) $i; busybox sleep 0.1; done; busybox sleep 30",
+    )
+    stop = threading.Event()
+    followed = Container("again")
+    seen: list[bytes] = []
+
+    def read() -> None:
+        for _, part in followed.follow(stop):
+            seen.extend(part.splitlines())
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    time.sleep(1.5)
+    dockerd.docker(host, "restart", "-t", "0", "again")
+    time.sleep(2.5)
+    stop.set()
+    dockerd.docker(host, "kill", "again")
+    thread.join(10)
+    everything = dockerd.docker(host, "logs", "again").encode().splitlines()
+    assert len(everything) == 18
+    assert seen == everything
+
+
+def test_attach_puts_the_exit_code_into_the_verdict(host: str) -> None:
+    script = (
+        'busybox head -n 70 /samples/sglang/wrapper_nextn.log | while read -r l; do echo "$l"; done; '
+        "busybox sleep 0.3; exit 137"
+    )
+    start(host, "server", script)
+    done = subprocess.run(
+        [sys.executable, "-m", "analyzer", "attach", "server", "--plain", "--fail-on", "never"],
+        capture_output=True, text=True, timeout=60, env={**os.environ, "NO_COLOR": "1"},
+    )  # fmt: skip
+    assert "774,081" in done.stdout, done.stderr
+    lines = subprocess.run(
+        [sys.executable, "-m", "analyzer", "attach", "server", "--format", "jsonl"],
+        capture_output=True, text=True, timeout=60,
+    ).stdout.splitlines()  # fmt: skip
+    events = [json.loads(line) for line in lines]
+    assert any(e.get("kind") == "pool_summary" for e in events)
+    report = next(e for e in events if str(e.get("schema", "")).startswith("kvautopsy.report/"))
+    assert report["runs"][0]["facts"]["container.exit_code"]["value"] == 137
+
+
+def test_killed_container(host: str) -> None:
+    start(host, "killed", "echo up; busybox sleep 60")
+    time.sleep(0.5)
+    dockerd.docker(host, "kill", "killed")
+    followed, _ = collect("killed")
+    assert followed.end().exit_code == 137
+
+
+def test_no_such_container_suggests_names(host: str) -> None:
+    start(host, "my-sglang-server", "exit 0")
+    with pytest.raises(UserError, match="did you mean my-sglang-server"):
+        Container("my-sglang-serve")
+
+
+def test_unreachable_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
+    with pytest.raises(UserError, match="daemon is not reachable"):
+        Container("anything")
+
+
+def test_only_a_permission_error_speaks_of_permission() -> None:
+    assert "permission" in module._why(Exception("('Connection aborted.', PermissionError(13, 'Permission denied'))"))
+    assert "not reachable" in module._why(Exception("Connection refused"))
