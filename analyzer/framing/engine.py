@@ -26,12 +26,14 @@ _PATTERNS = {
     "sglang_cut": rf"({_STAMP})()((?: [A-Z][A-Z_]*\d+)*)()\] ?(?:({LEVELS}):\s+)?",  # the opening bracket got lost
     # 1 process tag, 2 level, 3 stamp, 4 module, 5 uvicorn's level
     "vllm": rf"(?:\(([^()]{{1,90}})\) ?)?(?:{_HEADER}|({LEVELS}):\s+)",
+    "repeated": r" *\[repeated (\d+)x across cluster\](?: \(Ray deduplicates[^)]*\))?",
     "tag": r"\(([^()]{1,90})\)(?: |$)",
     "embedded": (
         rf"\[{_STAMP}(?:[.,]\d+)?(?: [A-Z][A-Z_]*\d+)*(?: encode_\w+(?:\[\d+\])?)?\] |"
         rf"(?:{_TAG} ?){{1,3}}|(?:{LEVELS}) \d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)? \[?[^\]\s\[]+:\d+\] |INFO:     "
     ),
     "date": r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d",
+    "helper": r"(raylet|autoscaler|gcs_server)(?:[ ,+]|$)",
     "process": r"(?:([\w.+-]+)( rank=\d+)? )?pid=(\d+)(?:, ip=(\S+))?$",
 }
 
@@ -43,7 +45,7 @@ def pattern(name: str) -> re.Pattern[str]:
 
 
 @lru_cache(maxsize=4096)
-def process_tag(tag: str) -> tuple[str, str, int] | None:
+def process_tag(tag: str) -> tuple[str, str, int | None] | None:
     """``(process, rank, pid)`` of what stands in the brackets of a process prefix; None if it is no such prefix.
 
     A worker's rank is its name where that tells workers apart (``Worker_TP1``); where all workers share one name
@@ -51,7 +53,8 @@ def process_tag(tag: str) -> tuple[str, str, int] | None:
     """
     match = pattern("process").match(tag)
     if match is None:
-        return None
+        helper = pattern("helper").match(tag)
+        return (helper[1], "", None) if helper else None
     name, number, pid, host = match[1] or "", match[2] or "", int(match[3]), match[4]
     if not name or "Worker" not in name:
         rank = ""
@@ -64,8 +67,15 @@ def process_tag(tag: str) -> tuple[str, str, int] | None:
     return name, rank, pid
 
 
+def repetition(text: str) -> tuple[str, int]:
+    """``text`` without ray's ``[repeated 3x across cluster]``, and how often it occurred."""
+    if "x across cluster]" not in text or (match := pattern("repeated").search(text)) is None:
+        return text, 1
+    return text[: match.start()] + text[match.end() :], int(match[1])
+
+
 def looks_embedded(text: str) -> bool:
-    """Whether ``text`` may hold an engine prefix (quick; ``pattern("embedded")`` decides)."""
+    """Whether ``text`` may hold an engine prefix or ray's mark of repetition (quick; the expressions decide)."""
     return (
         "[20" in text
         or " pid=" in text
@@ -74,6 +84,7 @@ def looks_embedded(text: str) -> bool:
         or "WARNING " in text
         or "ERROR " in text
         or "DEBUG " in text
+        or "x across cluster]" in text
     )
 
 

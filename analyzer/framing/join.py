@@ -29,7 +29,9 @@ class Joiner:
         self.last_cr = False
         self.queue: deque[Block] = deque()
         self.crlf = False
-        """Whether all lines end in CR LF, so that a CR says nothing about the record."""
+        """Whether all lines end in CR LF, so that one CR says nothing about the record."""
+        self.lf = False
+        """Whether a line ended in LF alone."""
         self._by_header: dict[str, Block] = {}
         self._open: dict[str, list[Block]] = {}
         self._newest: Block | None = None
@@ -54,15 +56,19 @@ class Joiner:
             return
         if self.last is not None and self.last_cr:
             if self._same_process(self.last, record):
-                self.crlf = True
+                self.saw_cr()
             else:
                 self._promote()
         self._flush_last()
-        self.last, self.last_header, self.last_cr = record, header, cr and not self.crlf
+        self.last, self.last_header, self.last_cr = record, header, cr
         if text.endswith(TRACEBACK):
             self._flush_last()
             at = text.rindex("Traceback")
             self._begin(Traceback(replace(record, text=text[at:])), "", _key(record))
+
+    def saw_cr(self) -> None:
+        """Tells of a CR before LF where no message of several lines explains it."""
+        self.crlf = not self.lf
 
     def raw(self, record: Record) -> None:
         """A line without an engine prefix; it may have a process tag."""
@@ -107,7 +113,7 @@ class Joiner:
 
     def bar(self, record: Record) -> None:
         """One frame of a progress bar."""
-        key = re.sub(r"[\d.]+", "0", record.text.partition("%")[0]) + "\0" + _key(record)
+        key = re.sub(r"[\d.\s]+", "0", record.text.partition("%")[0]) + "\0" + _key(record)
         newest = self._newest
         if isinstance(newest, Bar) and not newest.closed and newest.header == key:
             newest.frame(record.text, record.last_line)
@@ -148,7 +154,7 @@ class Joiner:
             self._close(block)
             return False
         block.append(record.text, record.line)
-        block.cr = cr and not self.crlf
+        block.cr = cr
         return True
 
     def _continues(self, before: str, text: str, cr: bool) -> bool:

@@ -1,19 +1,151 @@
-"""Pastes that a terminal wrapped at its width: physical lines put together again."""
+"""Pastes that a terminal wrapped at its width: physical lines put together again.
+
+A wrapped paste has one greatest width, several lines of exactly that width, and after nearly each of them a line with
+no prefix of any kind: the rest of the line before, cut in the middle of a word or a number if that is where the edge
+was. Lines whose process tag was shortened after wrapping (names and pids made anonymous) are a little narrower.
+The first ``WINDOW`` lines decide; later windows are only looked at, and switch the joining on from there.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from functools import lru_cache
+
+from analyzer.framing.engine import LEVELS
+
+WINDOW = 256
+_WINDOW_CHARS = 128 << 10
+_NARROWEST, _WIDEST = 60, 500
+_TAG_SLACK = 24
+_ENOUGH = 3
+
+Span = tuple[str, int, int]
+"""A line's text with the numbers of its first and last physical line."""
+
+_PATTERNS = {
+    # what cannot be the rest of a wrapped line
+    "fresh": (
+        rf"\s*$|\[?\d{{4}}[-/]\d\d[-/]\d\d[ T]|\([^()]*\bpid=\d+(?:, ip=[^(), ]+)?\)|\((?:raylet|autoscaler)|(?:{LEVELS})[ :]|"
+        r"\[[a-z]+/|\[rank|"
+        r"[A-Z][a-z]{2} [ \d]\d \d\d:|[\w.-]+ *\| |    |  File |\s+\^|Traceback |\{\"|> |```|\[[WIE]\d|[WIEF]\d{4} |"
+        r"The above exception|During handling|Process \S+:$|Loading |Capturing |[\w.]+(?:Error|Exception): |"
+        r".{0,120}?\d%(?:\|| Completed)|[-=_*#~\s]+$"
+    ),
+    "tagged": r"\([\w.+-]*(?: rank=\d+)? ?pid=\d+",
+}
+
+
+@lru_cache(maxsize=None)
+def _pattern(name: str) -> re.Pattern[str]:
+    return re.compile(_PATTERNS[name])
 
 
 class Unwrapper:
-    idle = True
+    """Holds the first lines back until it is clear whether they were wrapped; then passes lines on or joins them."""
+
+    def __init__(self) -> None:
+        self.idle = False
+        """Whether lines need not pass through ``feed``: they are not wrapped as far as is known."""
+        self._width = 0
+        self._held: list[str] = []
+        self._held_first = 1
+        self._chars = 0
+        self._open: tuple[list[str], int, int, str] | None = None
+
+    @property
+    def room(self) -> int:
+        """How many lines ``watch`` takes before it judges."""
+        return WINDOW - len(self._held)
 
     def watch(self, lines: list[str]) -> None:
-        pass
+        """Notes lines that went by while ``idle``; no more than ``room`` at a time."""
+        self._held += lines
+        if len(self._held) >= WINDOW:
+            self._width = wrap_width(self._held)
+            self.idle = not self._width
+            self._held.clear()
 
-    def feed(self, lines: list[str], first: int) -> Iterator[tuple[str, int, int]]:
+    def feed(self, lines: list[str], first: int) -> tuple[list[Span], int]:
+        """What can be said of ``lines`` (the first has the number ``first``), and how many of them were taken."""
+        if self._width:
+            return self._join(lines, first), len(lines)
+        if not self._held:
+            self._held_first = first
+        for taken, line in enumerate(lines, 1):
+            self._held.append(line)
+            self._chars += len(line)
+            if len(self._held) >= WINDOW or self._chars > _WINDOW_CHARS:
+                return self._decide(), taken
+        return [], len(lines)
+
+    def flush(self) -> list[Span]:
+        """Everything held back."""
+        spans = [] if self.idle or self._width else self._decide()
+        if self._open is not None:
+            spans.append(_span(self._open))
+            self._open = None
+        return spans
+
+    def _decide(self) -> list[Span]:
+        held, self._held = self._held, []
+        self._chars = 0
+        self._width = wrap_width(held)
+        self.idle = not self._width
+        if self.idle:
+            return [(line, number, number) for number, line in enumerate(held, self._held_first)]
+        return self._join(held, self._held_first)
+
+    def _join(self, lines: list[str], first: int) -> list[Span]:
+        spans = []
+        fresh = _pattern("fresh").match
         for number, line in enumerate(lines, first):
-            yield line, number, number
+            if self._open is not None:
+                parts, begin, _, piece = self._open
+                if len(parts) < 2000 and not fresh(line) and _reaches_over(piece, line, self._width, len(parts) > 1):
+                    if len(piece.rstrip("\r")) == self._width - 1 and not piece.endswith(" "):
+                        parts.append(" ")  # a blank at the edge got lost in copying
+                    parts[-1] = parts[-1].rstrip("\r")
+                    parts.append(line)
+                    self._open = (parts, begin, number, line)
+                    continue
+                spans.append(_span(self._open))
+            self._open = ([line], number, number, line)
+        return spans
 
-    def flush(self) -> list[tuple[str, int, int]]:
-        return []
+
+def _span(opened: tuple[list[str], int, int, str]) -> Span:
+    return "".join(opened[0]), opened[1], opened[2]
+
+
+def _reaches_over(line: str, rest: str, width: int, inside: bool) -> bool:
+    """Whether ``line`` reaches the edge, so that ``rest`` is its rest; ``inside`` a line that was joined already."""
+    size = len(line.rstrip("\r"))
+    if width - 1 <= size <= width:
+        return True
+    if abs(size - width) > _TAG_SLACK:
+        return False
+    if inside or _pattern("tagged").match(line):
+        return True
+    return (rest[0].islower() or rest[0].isdigit() or rest[0] in ",.)]}'\"_/") and line.rstrip("\r")[-1] not in ".:!?"
+
+
+def wrap_width(lines: list[str]) -> int:
+    """The width at which ``lines`` were wrapped, 0 if they were not."""
+    sizes = [len(line.rstrip("\r")) for line in lines]
+    if not sizes or max(sizes) > _WIDEST + _TAG_SLACK:
+        return 0
+    counts: dict[int, int] = {}
+    for size in sizes:
+        if size >= _NARROWEST:
+            counts[size] = counts.get(size, 0) + 1
+    fresh = _pattern("fresh").match
+    for width in sorted(counts, reverse=True):
+        if width < max(sizes) - _TAG_SLACK:
+            return 0
+        if counts[width] < _ENOUGH or sum(size > width for size in sizes) > len(sizes) * 0.03:
+            continue
+        full = [at for at, size in enumerate(sizes[:-1]) if size == width and any(map(str.isalnum, lines[at][:40]))]
+        rest = [at for at in full if not fresh(lines[at + 1])]
+        if len(rest) >= _ENOUGH and len(rest) >= 0.6 * len(full):
+            return width
+    return 0
