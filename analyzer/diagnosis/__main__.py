@@ -29,7 +29,8 @@ def main(arguments: list[str]) -> int:
     wrong += twice(rules) + testing.failed(results)
     skipped = sum(r.skipped for r in results)
     sys.stdout.write("".join(f"{line}\n" for line in wrong))
-    sys.stdout.write(f"{len(rules)} rules, {len(results)} cases, {skipped} on samples left out, {len(wrong)} complaints\n")
+    counts = f"{len(rules)} rules, {len(results)} cases, {skipped} on samples left out, {len(wrong)} complaints"
+    sys.stdout.write(f"{counts}\n")
     return 1 if wrong else 0
 
 

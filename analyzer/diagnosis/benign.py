@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 from analyzer.diagnosis.decide import meant_for
 from analyzer.diagnosis.evaluate import Evaluator
 from analyzer.diagnosis.judgement import BenignHit
-from analyzer.diagnosis.patterns import search
+from analyzer.diagnosis.patterns import Pattern, search
 from analyzer.diagnosis.rule import Rule
 from analyzer.diagnosis.view import RunView
 from analyzer.events import Event
@@ -23,8 +23,11 @@ from analyzer.run.model import Failure
 MAX_HITS = 2_000
 """Harmless lines that are named one by one."""
 MAX_UNKNOWN = 200
+MAX_RECORD_LINES = 400
 _GRAVE = ("ERROR", "CRITICAL", "FATAL")
-_WORDS = re.compile(r"error|exception|fail(?:ed|ure)|traceback|fatal|abort|panic|killed|cannot |could not", re.IGNORECASE)
+_WORDS = re.compile(
+    r"error|exception|fail(?:ed|ure)|traceback|fatal|abort|panic|killed|cannot |could not", re.IGNORECASE
+)
 
 
 class BenignRules:
@@ -32,7 +35,7 @@ class BenignRules:
 
     def __init__(self, rules: Iterable[Rule]) -> None:
         self._by_kind: dict[str, list[Rule]] = {}
-        self._by_line: list[tuple[Rule, list[object]]] = []
+        self._by_line: list[tuple[Rule, Pattern]] = []
         for rule in sorted((r for r in rules if r.benign), key=lambda r: (-r.rank, r.id)):
             assert rule.benign is not None
             for kind in rule.benign["events"]:
@@ -71,8 +74,8 @@ class BenignRules:
         return next((r for r in self._by_kind.get(event.kind, ()) if self._holds(r, view, event)), None)
 
     def _of_record(self, record: Record, view: RunView) -> Rule | None:
-        text = record.text
-        return next((r for r, pattern in self._by_line if search(list(pattern), text) and self._holds(r, view, None)), None)
+        found = (rule for rule, pattern in self._by_line if search(pattern, record.text))
+        return next((rule for rule in found if self._holds(rule, view, None)), None)
 
     @staticmethod
     def _holds(rule: Rule, view: RunView, event: Event | None) -> bool:
@@ -112,6 +115,10 @@ def _span(failure: Failure) -> tuple[str, int, int]:
 
 
 def _accounted(record: Record, covered: set[tuple[str, int]], spans: Sequence[tuple[str, int, int]]) -> bool:
-    if any((record.source, line) in covered for line in range(record.line, min(record.last_line, record.line + 400) + 1)):
+    """Whether a finding rests on one of the record's lines, or a failure spans them."""
+    lines = range(record.line, min(record.last_line, record.line + MAX_RECORD_LINES) + 1)
+    if any((record.source, line) in covered for line in lines):
         return True
-    return any(source == record.source and first <= record.last_line and record.line <= last for source, first, last in spans)
+    return any(
+        source == record.source and first <= record.last_line and record.line <= last for source, first, last in spans
+    )

@@ -7,8 +7,19 @@ from dataclasses import dataclass, field
 
 from analyzer.diagnosis.expression import ExpressionError, Node, children, render
 from analyzer.diagnosis.units import (
-    ANY, BOOL, LIST, NAME, VERSION, Type, UnitError, describe, multiply, number_literal, type_of, unify,
-)  # fmt: skip
+    ANY,
+    BOOL,
+    LIST,
+    NAME,
+    VERSION,
+    Type,
+    UnitError,
+    describe,
+    multiply,
+    number_literal,
+    type_of,
+    unify,
+)
 from analyzer.diagnosis.versions import parse_version
 from analyzer.run.vocabulary import spec_of
 
@@ -37,7 +48,8 @@ class Scope:
         try:
             return type_of(spec_of(name).unit)
         except KeyError:
-            raise ExpressionError(f"{name!r} is neither a fact of the vocabulary nor a name of this rule's let{_near(name)}") from None
+            known = "neither a fact of the vocabulary nor a name of this rule's let"
+            raise ExpressionError(f"{name!r} is {known}{_near(name)}") from None
 
 
 def infer(node: Node, scope: Scope) -> Type:
@@ -129,7 +141,7 @@ def _comparable(node: Node, sign: str, left: Node, right: Node, scope: Scope) ->
     a, b = infer(left, scope), infer(right, scope)
     if "version" in (a.kind, b.kind):
         if left[0] != "v" or right[0] != "s":
-            raise ExpressionError(f'{render(node)}: write the version first and its bound as a text: version >= "0.5.14"')
+            raise ExpressionError(f'{render(node)}: write the version first, its bound as a text: version >= "0.5.14"')
         try:
             parse_version(right[1])
         except ValueError as error:
@@ -186,7 +198,7 @@ def _call(node: Node, name: str, arguments: list[Node], scope: Scope) -> Type:
             return ANY
         case "contains":
             if kinds[0].kind not in (LIST.kind, NAME.kind, ANY.kind):
-                raise ExpressionError(f"{render(node)}: contains() looks into a list or a name, not into {describe(kinds[0])}")
+                raise ExpressionError(f"{render(node)}: contains() looks into a list or name, not {describe(kinds[0])}")
             return BOOL
     raise ExpressionError(f"there is no function {name!r}")
 

@@ -1,7 +1,7 @@
 """Compiles one rule file: reads it, parses its expressions, checks types, units and names, and gives JSON.
 
-``compile_file`` gives ``{"rule": … | None, "problems": […], "lint": […]}``. A *problem* keeps the rule from being used; *lint*
-is what a careful author mends (a missing test, a fact that ``needs`` forgot).
+``compile_file`` gives ``{"rule": … | None, "problems": […], "lint": […]}``. A *problem* keeps the rule from being
+used; *lint* is what a careful author mends (a missing test, a fact that ``needs`` forgot).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 from analyzer.diagnosis.causes import BENIGN, CAUSES, RUNTIME, STARTUP, TOPICS
 from analyzer.diagnosis.check import Scope, boolean, infer, unguarded
-from analyzer.diagnosis.expression import ExpressionError, Node, parse, walk
+from analyzer.diagnosis.expression import ExpressionError, Node, children, parse, walk
 from analyzer.diagnosis.model import Choice, RuleFile, validate
 from analyzer.diagnosis.patterns import PatternError, compile_pattern
 from analyzer.diagnosis.templates import compile_template
@@ -25,6 +25,7 @@ from analyzer.run.vocabulary import spec_of
 _EVENT_PROOF = re.compile(r"(?:seen|count|field)\((\w+)(?:,.*)?\)$")
 _ALWAYS_THERE = ("failure.", "engine.", "event.", "outcome", "stage")
 """Facts that ``needs`` does not have to name: a run without them is decided, too."""
+_FAILURE_CAUSES = {*STARTUP, *RUNTIME, "elsewhere", "cut-short", "request-refused", "request-transfer-failed"}
 
 
 def compile_file(path: Path, shown: str) -> dict[str, Any]:
@@ -72,14 +73,15 @@ class _Compiler:
         only_if = self._condition("only_if", m.only_if)
         when = self._condition("when", m.when)
         healthy = {name: self._healthy(name, text) for name, text in m.healthy.items()}
-        failure = {True: "run", False: ""}.get(m.failure, m.failure)  # type: ignore[call-overload]
+        failure = m.failure if isinstance(m.failure, str) else "run" if m.failure else ""
+        severity = m.severity or ("critical" if failure else "info" if m.benign else "warning")
         needs = [n for n in m.needs if self._fact("needs", n)]
         rule = {
             "id": m.id, "cause": m.cause, "title": self._template("title", m.title), "plain_title": m.title,
             "engines": list(m.engines), "versions": self._versions(), "versions_text": m.versions, "needs": needs,
             "how": {n: text for n, text in m.how.items() if self._fact("how", n)}, "only_if": only_if,
             "let": self.let_nodes, "when": when, "healthy": {k: v for k, v in healthy.items() if v is not None},
-            "severity": self._choices("severity", m.severity or ("critical" if failure else "info" if m.benign else "warning")),
+            "severity": self._choices("severity", severity),
             "confidence": self._choices("confidence", m.confidence), "explains": list(m.explains),
             "says": self._texts("says", m.says), "fix": self._texts("fix", m.fix), "why": m.why.strip(),
             "example": m.example, "see": list(m.see), "rank": m.rank, "failure": failure, "benign": self._benign(),
@@ -102,7 +104,8 @@ class _Compiler:
             from difflib import get_close_matches
 
             near = get_close_matches(m.cause, CAUSES, 2, 0.6)
-            self.problems.append(f"cause: {m.cause!r} is no cause code" + (f" (near: {', '.join(near)})" if near else ""))
+            hint = f" (near: {', '.join(near)})" if near else ""
+            self.problems.append(f"cause: {m.cause!r} is no cause code{hint}")
         if not m.engines:
             self.problems.append("engines: is empty")
 
@@ -118,8 +121,8 @@ class _Compiler:
         given = self.model.versions
         if given is None:
             return {}
-        by_engine = given if isinstance(given, dict) else dict.fromkeys(self.model.engines, given)
-        result = {}
+        by_engine = dict(given) if isinstance(given, dict) else dict.fromkeys(self.model.engines, given)
+        result: dict[str, Any] = {}
         for engine, text in by_engine.items():
             try:
                 result[engine] = parse_constraint(text)
@@ -263,7 +266,7 @@ class _Compiler:
             return set()
         if node[0] == "call" and node[1] == "default":
             return self._unguarded_lets(node[2][1])
-        return {name for part in node[1:] if isinstance(part, list) and part and isinstance(part[0], str) for name in self._unguarded_lets(part)}
+        return {name for child in children(node) for name in self._unguarded_lets(child)}
 
     def _benign(self) -> dict[str, Any] | None:
         m = self.model
@@ -290,7 +293,7 @@ class _Compiler:
             self.problems.append("when: is missing")
         elif m.cause in BENIGN:
             self.problems.append("benign: a rule with a benign-… cause says which events or lines are harmless")
-        if failure and m.cause not in {**STARTUP, **RUNTIME, "elsewhere": "", "cut-short": "", "request-refused": "", "request-transfer-failed": ""}:
+        if failure and m.cause not in _FAILURE_CAUSES:
             self.problems.append(f"cause: {m.cause!r} is not the cause of a failure, but failure is set")
         if m.benign is None and not m.says:
             self.problems.append("says: is missing")

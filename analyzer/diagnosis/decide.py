@@ -78,7 +78,8 @@ def chosen(pairs: list[list[Any]], evaluator: Evaluator) -> str:
 
 def told(pairs: list[list[Any]], evaluator: Evaluator) -> str:
     """The texts of all cases whose condition holds, filled and put together."""
-    texts = [fill(parts, evaluator) for condition, parts in pairs if condition is None or evaluator.truth(condition) is True]
+    holding = (parts for condition, parts in pairs if condition is None or evaluator.truth(condition) is True)
+    texts = [fill(parts, evaluator) for parts in holding]
     return " ".join(" ".join(texts).split("\n"))
 
 
@@ -86,7 +87,7 @@ _LESS_SURE: Mapping[str, str] = {"proved": "likely", "likely": "possible"}
 
 
 def confidence(decision: Decision) -> str:
-    """The confidence of a rule that fires; one step less where the rule is for some versions and the run's is unknown."""
+    """The confidence of a rule that fires; one step less where it is for some versions and the run's is unknown."""
     level = chosen(decision.rule.confidence, decision.evaluator)
     return level if decision.version_sure else _LESS_SURE.get(level, level)
 

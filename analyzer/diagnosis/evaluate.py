@@ -81,11 +81,7 @@ def as_truth(value: Any) -> bool | Unknown:
         return value
     if isinstance(value, str):
         lowered = value.strip().lower()
-        if lowered in ("true", "yes", "on", "1"):
-            return True
-        if lowered in ("false", "no", "off", "0", "none", "null", ""):
-            return False
-        return True
+        return lowered not in ("false", "no", "off", "0", "none", "null", "")
     return bool(value)
 
 
@@ -108,7 +104,8 @@ def as_number(value: Any) -> float | Unknown:
 def join(*parts: Any) -> Unknown:
     """One unknown for several."""
     unknowns = [p for p in parts if isinstance(p, Unknown)]
-    return Unknown(frozenset().union(*(u.missing for u in unknowns)), "; ".join(dict.fromkeys(u.why for u in unknowns if u.why)))
+    why = "; ".join(dict.fromkeys(u.why for u in unknowns if u.why))
+    return Unknown(frozenset().union(*(u.missing for u in unknowns)), why)
 
 
 def equal(left: Any, right: Any, *, ignore_case: bool = False) -> bool:
@@ -118,7 +115,8 @@ def equal(left: Any, right: Any, *, ignore_case: bool = False) -> bool:
     if isinstance(left, bool) or isinstance(right, bool):
         return str(left).strip().lower() == str(right).strip().lower()
     a, b = as_number(left), as_number(right)
-    if not isinstance(a, Unknown) and not isinstance(b, Unknown) and not (isinstance(left, str) and isinstance(right, str)):
+    texts = isinstance(left, str) and isinstance(right, str)
+    if not texts and not isinstance(a, Unknown) and not isinstance(b, Unknown):
         return math.isclose(a, b, rel_tol=1e-9)
     one, other = str(left), str(right)
     return one.lower() == other.lower() if ignore_case else one == other
@@ -245,7 +243,8 @@ def _call(e: Evaluator, node: Node) -> Any:
         case "lower":
             return str(values[0]).lower()
         case "length":
-            return len(values[0]) if isinstance(values[0], list | tuple | dict | str) else Unknown(why="it has no length")
+            sized = isinstance(values[0], list | tuple | dict | str)
+            return len(values[0]) if sized else Unknown(why="it has no length")
         case "contains":
             return _contains(values[0], values[1], ignore_case=_ignores_case(arguments[1]))
     numbers = [as_number(v) for v in values]

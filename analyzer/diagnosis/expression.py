@@ -58,9 +58,11 @@ def parse(text: str, lets: frozenset[str] = frozenset()) -> Node:
     except UnexpectedToken as error:
         if error.token.type == "$END":
             raise ExpressionError(f"{_shorten(text)} ends too early") from None
-        raise ExpressionError(f"{str(error.token)!r} at column {error.column} is out of place in {_shorten(text)}") from None
+        place = f"{str(error.token)!r} at column {error.column}"
+        raise ExpressionError(f"{place} is out of place in {_shorten(text)}") from None
     except UnexpectedCharacters as error:
-        bad = text[error.pos_in_stream : error.pos_in_stream + 1]
+        at = error.pos_in_stream or 0
+        bad = text[at : at + 1]
         raise ExpressionError(f"{bad!r} at column {error.column} is out of place in {_shorten(text)}") from None
     except LarkError as error:
         raise ExpressionError(f"{_shorten(text)} cannot be read: {error}") from None

@@ -14,7 +14,6 @@ from analyzer.diagnosis.rule import Rule
 from analyzer.diagnosis.supply import how_to_supply
 from analyzer.diagnosis.templates import fill
 from analyzer.diagnosis.view import RunView
-from analyzer.run.facts import Where
 from analyzer.run.model import Run
 from analyzer.sizing.base import SizingModel
 
@@ -60,7 +59,7 @@ def _finding(decision: Decision, view: RunView) -> Finding:
         evidence=evidence(rule, view),
         failure=bool(rule.failure),
         rank=rule.rank,
-        note="" if decision.version_sure else "this rule is for some versions only, and the log does not tell the version",
+        note="" if decision.version_sure else "for some versions only, and the log does not tell which version this is",
     )
 
 
@@ -95,8 +94,13 @@ def _healthy(decision: Decision, view: RunView) -> Healthy | None:
 
     def overrides(mended: Mapping[str, float]) -> Overrides | None:
         evaluator = Evaluator(view.with_overrides(mended), rule.let)
-        values = {name: as_number(evaluator(node)) for name, node in rule.healthy.items()}
-        return None if any(isinstance(v, Unknown) for v in values.values()) else {k: float(v) for k, v in values.items()}  # type: ignore[arg-type]
+        values: Overrides = {}
+        for name, node in rule.healthy.items():
+            value = as_number(evaluator(node))
+            if isinstance(value, Unknown):
+                return None
+            values[name] = float(value)
+        return values
 
     return overrides
 
@@ -156,17 +160,14 @@ def _reverse(text: str) -> tuple[int, ...]:
 
 
 def _explained(findings: list[Finding], rules: Mapping[str, Rule]) -> list[Finding]:
-    """Marks findings that another finding's rule explains. The gravest explainer counts, and none explains its own cause."""
+    """Marks findings that another finding's rule explains. The gravest explainer counts; no circle arises."""
     for cause in sorted(findings, key=_weight):
         for name in rules[cause.rule].explains:
             for finding in findings:
-                if name not in (finding.rule, finding.cause) or finding.rule == cause.rule or finding.explained_by:
+                if name not in (finding.rule, finding.cause) or finding.explained_by:
                     continue
-                if finding.cause == cause.cause and name == finding.cause:
-                    continue
-                if cause.rule in _chain(cause, findings) and finding.rule in _chain(cause, findings):
-                    continue
-                finding.explained_by = cause.rule
+                if finding.rule not in _chain(cause, findings) and not (name == finding.cause == cause.cause):
+                    finding.explained_by = cause.rule
     return findings
 
 
@@ -182,9 +183,8 @@ def _chain(finding: Finding, findings: Sequence[Finding]) -> set[str]:
 
 def _weight(finding: Finding) -> tuple[Any, ...]:
     """Failure first, then severity, cost, rank, id."""
-    return (
-        not finding.failure, SEVERITIES.index(finding.severity), -(finding.lost_tokens or 0.0), -finding.rank, finding.rule,
-    )  # fmt: skip
+    cost = finding.lost_tokens or 0.0
+    return not finding.failure, SEVERITIES.index(finding.severity), -cost, -finding.rank, finding.rule
 
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
@@ -207,8 +207,3 @@ def ordered(findings: Iterable[Finding]) -> list[Finding]:
     for finding in waiting:
         tell(finding)
     return list(told_already.values())
-
-
-def places(findings: Iterable[Finding]) -> set[tuple[str, int]]:
-    """Source and line of everything that proves one of ``findings``."""
-    return {(w.source, w.line) for f in findings for w in f.evidence}

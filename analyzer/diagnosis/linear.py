@@ -74,7 +74,7 @@ def _check(alternatives: list[list[_Item]], pending: frozenset[str]) -> frozense
         current = pending
         for item in sequence:
             if item.long and item.chars & current:
-                raise PatternError("has two long repetitions that can take the same characters: put something fixed between them")
+                raise PatternError("has two long repetitions of the same characters: put something fixed between them")
             if item.items:
                 if item.most > 1 and any(inner.most != inner.least for part in item.items for inner in part):
                     raise PatternError("repeats a group that repeats something itself")
@@ -141,7 +141,8 @@ class _Reader:
         return self._repeated(item, start)
 
     def _chars(self, atom: str) -> frozenset[str]:
-        pattern = re.compile(atom if len(atom) > 1 or atom == "." else re.escape(atom), re.IGNORECASE if self.ignore_case else 0)
+        text = atom if len(atom) > 1 or atom == "." else re.escape(atom)
+        pattern = re.compile(text, re.IGNORECASE if self.ignore_case else 0)
         return frozenset(c for c in SAMPLE if pattern.fullmatch(c))
 
     def _group(self, depth: int) -> _Item:

@@ -102,11 +102,17 @@ def validate(value: Any) -> tuple[RuleFile | None, list[str]]:
     try:
         return RuleFile.model_validate(value), []
     except ValidationError as error:
-        return None, list(dict.fromkeys(_sentence(e) for e in error.errors(include_url=False)))[:12]
+        errors = error.errors(include_url=False)
+        cases = {e["loc"][0] for e in errors if "Choice" in e["loc"]}  # the other branches of the union only confuse
+        told = [e for e in errors if e["loc"][0] not in cases or "Choice" in e["loc"]]
+        return None, list(dict.fromkeys(map(_sentence, told)))[:12]
 
 
 def _sentence(error: Any) -> str:
-    place = ".".join(str(part) for part in error["loc"] if not str(part).startswith(("literal", "list[", "union", "function-")))
+    parts = [str(part) for part in error["loc"]]
+    if "Choice" in parts:
+        return f"{parts[0]}: a case is {{if: …, then: …}} or {{else: …}}; put an expression with a comma in quotes"
+    place = ".".join(part for part in parts if not part.startswith(("literal", "list[", "union", "function-")))
     kind, given = error["type"], error.get("input")
     shown = repr(given) if len(repr(given)) <= 60 else repr(given)[:57] + "..."
     if kind == "extra_forbidden":

@@ -66,7 +66,7 @@ def price(findings: Sequence[Healthy | None], run: Run, model: SizingModel | Non
         return unpriced
     error = abs(base - observed) / observed
     if error > max(TOLERANCE, model.margin):
-        unpriced.note = f"costs are not priced: the sizing formula gives {base:,.0f} tokens, {error:.1%} off the pool observed"
+        unpriced.note = f"costs are not priced: the sizing formula gives {base:,.0f} tokens, {error:.1%} off the pool"
         return unpriced
     return _bill(findings, model, base, float(observed))
 
@@ -103,7 +103,7 @@ def _price_rest(
     findings: Sequence[Healthy | None], left: Sequence[int], prices: list[Price], model: SizingModel,
     base: float, pool: float, observed: float,
 ) -> None:  # fmt: skip
-    """Says of what gained nothing whether it alone would: then the others mend it, too; else mending shrinks the pool."""
+    """Says of what gained nothing whether it alone would (then the others mend it, too) or would shrink the pool."""
     for index in left:
         healthy = findings[index]
         if prices[index].note or healthy is None:
@@ -117,7 +117,8 @@ def _price_rest(
         elif mended - base > -NOISE:
             prices[index] = Price(0.0, observed, "costs no tokens")
         else:
-            prices[index] = Price(None, mended + observed - base, f"mending it makes the pool {base - mended:,.0f} tokens smaller")
+            note = f"mending it makes the pool {base - mended:,.0f} tokens smaller"
+            prices[index] = Price(None, mended + observed - base, note)
 
 
 def _solve(model: SizingModel, overrides: Mapping[str, float]) -> float | None:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from analyzer.cache import cached, fingerprint
 from analyzer.diagnosis.benign import BenignRules
@@ -22,10 +22,13 @@ from analyzer.run.model import Run
 from analyzer.run.vocabulary import OPEN_PREFIXES, VOCABULARY
 from analyzer.sizing.base import SizingModel
 
+if TYPE_CHECKING:
+    from analyzer.diagnosis.why import WhyNot
+
 MAX_FILES = 5_000
 _COMPILER = (
-    "causes", "check", "compiler", "expression", "linear", "model", "patterns", "rule", "syntax", "templates", "units", "versions",
-    "yamlfile",
+    "causes", "check", "compiler", "expression", "linear", "model", "patterns", "rule", "syntax", "templates", "units",
+    "versions", "yamlfile",
 )  # fmt: skip
 """Modules whose change makes every compiled rule stale."""
 
@@ -78,6 +81,15 @@ class RuleSet:
         """The rule called ``rule_id`` (in any case), or None."""
         wanted = rule_id.strip().upper()
         return next((rule for rule in self.rules if rule.id == wanted), None)
+
+    def why_not(self, rule_id: str, run: Run, model: SizingModel | None = None) -> WhyNot:
+        """How the rule called ``rule_id`` was decided on ``run``. Raises ``UserError`` if there is none."""
+        from analyzer.diagnosis.why import why_not
+
+        rule = self.get(rule_id)
+        if rule is None:
+            raise UserError(f"there is no rule {rule_id}: see kvautopsy rules")
+        return why_not(rule, self._causes, run, model)
 
     @cached_property
     def _causes(self) -> list[Rule]:

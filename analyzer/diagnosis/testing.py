@@ -63,14 +63,17 @@ def _on_facts(rule: Rule, name: str, wanted: str, case: Mapping[str, Any]) -> Re
         return Result(rule.id, name, False, str(error))
     if rule.benign is not None:
         fires = bool(BenignRules([rule]).judge(RunView(made))[0])
-        return Result(rule.id, name, fires is (wanted == "fires"), "" if fires is (wanted == "fires") else _said(wanted, "no line matches"))
+        passed = fires is (wanted == "fires")
+        return Result(rule.id, name, passed, "" if passed else _said(wanted, "no line matches"))
     failure = next(iter(made.failures), None) if rule.failure == "request" else None
     if rule.failure == "run" and made.failure is None:
         status, why = "quiet", "the case has no failure"
     else:
         decision = decide(rule, RunView(made, failure=failure))
         status = decision.status
-        why = f"undecided for want of {', '.join(sorted(decision.missing)) or decision.why}" if status == UNDECIDED else f"it is {status}"
+        why = f"it is {status}"
+        if status == UNDECIDED:
+            why = f"undecided for want of {', '.join(sorted(decision.missing)) or decision.why}"
     passed = (status == FIRES) is (wanted == "fires")
     return Result(rule.id, name, passed, "" if passed else _said(wanted, why))
 
@@ -80,7 +83,8 @@ def _said(wanted: str, why: str) -> str:
 
 
 def _on_sample(
-    rule: Rule, name: str, wanted: str, sample: str, explain: Explain | None, samples: Path | None, known: dict[Path, set[str]],
+    rule: Rule, name: str, wanted: str, sample: str,
+    explain: Explain | None, samples: Path | None, known: dict[Path, set[str]],
 ) -> Result:  # fmt: skip
     try:
         folder = samples or data_dir("samples")
@@ -138,7 +142,10 @@ def fact(name: str, value: Any) -> Fact:
 
 
 def quantity(name: str, value: Any, unit: str) -> Any:
-    """``value`` in base units: a text such as ``0.44 GiB`` is read, and must be of the fact's unit. Raises ``UserError``."""
+    """``value`` in base units: a text such as ``0.44 GiB`` is read, and must be of the fact's unit.
+
+    Raises ``UserError``.
+    """
     from analyzer.diagnosis.expression import ExpressionError, parse
     from analyzer.diagnosis.units import UnitError, describe, number_literal, type_of, unify
 
@@ -178,24 +185,30 @@ def _record(text: str, number: int) -> Record:
     return Record(SOURCE, number, number + text.count("\n"), text)
 
 
-_FAILURE_FIELDS = ("exception", "message", "stage", "process", "rank", "kind", "text")
+_FAILURE_FIELDS = {"exception", "message", "stage", "process", "origin", "rank", "kind", "text", "frames", "cut"}
 
 
 def _failure(given: Mapping[str, Any], *, request: bool) -> Failure:
-    unknown = sorted(set(given) - {*_FAILURE_FIELDS, "frames", "cut", "origin"})
+    unknown = sorted(set(given) - _FAILURE_FIELDS)
     if unknown:
         raise UserError(f"failure: there is no field {', '.join(unknown)}")
-    texts = {name: str(given[name]) for name in _FAILURE_FIELDS if name in given}
-    exception, message = texts.setdefault("exception", ""), texts.setdefault("message", "")
-    texts.setdefault("text", f"{exception}: {message}")
-    if "origin" in given:
-        texts["process"] = str(given["origin"])
+    exception, message = str(given.get("exception", "")), str(given.get("message", ""))
+    shown = f"{exception}: {message}"
     frames = given.get("frames", ())
-    where = (Where(SOURCE, 900, f"{exception}: {message}"),)
     return Failure(
-        where=where, first_line=900, frames=tuple(_frame(f) for f in ([frames] if isinstance(frames, str) else frames)),
-        cut=bool(given.get("cut", False)), request_level=request, **texts,
-    )  # fmt: skip
+        exception,
+        message,
+        (Where(SOURCE, 900, shown),),
+        first_line=900,
+        frames=tuple(_frame(f) for f in ([frames] if isinstance(frames, str) else frames)),
+        process=str(given.get("process", given.get("origin", ""))),
+        rank=str(given.get("rank", "")),
+        stage=str(given.get("stage", "")),
+        kind=str(given.get("kind", "exception")),
+        cut=bool(given.get("cut", False)),
+        request_level=request,
+        text=str(given.get("text", shown)),
+    )
 
 
 def _frame(text: object) -> Frame:

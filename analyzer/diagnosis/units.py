@@ -61,6 +61,7 @@ _DIMS: dict[str, Dims] = {
     "fraction": (),
 }
 _LABELS: dict[Dims, str] = {dims: unit for unit, dims in reversed(_DIMS.items()) if dims}
+_WORDS = {"name": "a name", "bool": "true or false", "version": "a version", "list": "a list"}
 _PLAIN = {"count", "ratio", "fraction", ""}
 _COUNTED = {(("tokens", 1),), (("blocks", 1),), (("slots", 1),), (), (("blocks", -1), ("tokens", 1))}
 
@@ -106,7 +107,7 @@ def number_literal(value: float) -> Type:
 def describe(kind: Type) -> str:
     """A type in words, for messages."""
     if kind.kind != "number":
-        return {"name": "a name", "bool": "true or false", "version": "a version", "list": "a list"}.get(kind.kind, "any")
+        return _WORDS.get(kind.kind, "any")
     return kind.label or _label(kind.dims) or "a bare number"
 
 

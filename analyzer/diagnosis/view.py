@@ -124,7 +124,7 @@ class RunView:
         return Unknown(frozenset({name})) if value is None else value
 
     def _of_failure(self, name: str) -> Any:
-        """``failure.*`` of the bound failure. A run without any failure has empty texts, which is known, not unknown."""
+        """``failure.*`` of the bound failure. A run without a failure has empty texts: that is known, not unknown."""
         failure = self._failure
         if failure is None:
             return "" if name in _FAILURE_TEXTS else False if name in ("failure.cut", "failure.startup") else None

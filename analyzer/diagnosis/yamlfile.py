@@ -44,14 +44,14 @@ def load_yaml(data: bytes) -> Any:
         place = f"line {mark.line + 1}: " if mark is not None else ""
         raise FileError(f"is no YAML: {place}{error.problem or error.context or 'cannot be read'}") from None
     except (yaml.YAMLError, ValueError, OverflowError, RecursionError) as error:
-        raise FileError(f"is no YAML: {str(error).splitlines()[0][:200] if str(error) else type(error).__name__}") from None
+        reason = str(error).split("\n", 1)[0][:200] or type(error).__name__
+        raise FileError(f"is no YAML: {reason}") from None
 
 
 def _check_events(yaml: Any, data: bytes, loader: Any) -> None:
     """Refuses what could grow when it is built, while nothing is built yet."""
-    depth = nodes = 0
-    for event in yaml.parse(data, Loader=loader):
-        nodes += 1
+    depth = 0
+    for nodes, event in enumerate(yaml.parse(data, Loader=loader), 1):
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             raise FileError(f"line {event.start_mark.line + 1}: anchors and aliases are not allowed in rules")
         if getattr(event, "tag", None):
