@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from analyzer.events import Event
@@ -81,9 +81,19 @@ class Shape:
         start = max(0, near - reach // 2)
         return self._search(text, start, start + reach)
 
+    def event_of(self, texts: dict[str, str], record: Record) -> Event:
+        """The event of the fields' texts, however they were found."""
+        if self._match is None:
+            self._compile()
+        last = {name: index for index, name, _, _ in self._plan}
+        row = [texts.get(name) if last[name] == index else None for index, name, _, _ in self._plan]
+        return self._event(row, record)
+
     def event(self, found: re.Match[str], record: Record) -> Event:
         """The event of a match. A field whose text is no value of its type is left out."""
-        texts = found.groups()
+        return self._event(found.groups(), record)
+
+    def _event(self, texts: Sequence[str | None], record: Record) -> Event:
         fields: dict[str, Any] = {}
         cut = False
         for index, name, convert, nested in self._plan:
