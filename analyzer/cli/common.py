@@ -111,7 +111,14 @@ def finish(
 
     for path in output or ():
         write_report(report, path)
-    print_report(report, format, noise=noise)
+    if format == "json-line":
+        import json
+
+        from analyzer.report import to_json
+
+        typer.echo(json.dumps(to_json(report), ensure_ascii=False, separators=(",", ":")))
+    else:
+        print_report(report, format, noise=noise)
     return exit_status(report, fail_on, baseline)
 
 
