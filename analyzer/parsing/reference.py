@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from analyzer import resources
 from analyzer.events import Event
 from analyzer.framing.record import Record
-from analyzer.parsing.build import TERMINALS
 from analyzer.parsing.lower import BEGIN
 from analyzer.parsing.regexes import is_lazy
 from analyzer.parsing.syntax import Alt, Definition, Literal, Node, Pattern, Ref, Repeat, Seq, read_grammar
+from analyzer.parsing.table import TERMINALS
 
 if TYPE_CHECKING:
     from lark import Lark
