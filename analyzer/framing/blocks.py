@@ -14,26 +14,31 @@ MAX_LINES = 2000
 MAX_CHARS = 1 << 20
 _CHAIN = ("The above exception was", "During handling of the above")
 _TAIL_LINES = 60
+_NATIVE_FRAME = r'  File "[^"]*", line \d+,? in [^,]*$'  # as faulthandler and C++ symbolisers print it
 
 _PATTERNS = {
     # unprefixed text that begins something new and so ends the message of an exception
     "start": (
-        r"(?:Traceback \(|Process \S+:$|Exception (?:ignored|in thread)|\[(?:rank\d+|[WEIF]\d*|\w+|host)[\]: ]|\S+:\d+: |"
+        r"(?:Traceback \(|Process \S+:$|Exception (?:ignored|in thread)|\[\w+[\]: ]|\S+:\d+: |"
         r"[/.\w-]+:\d+:\d+ \[\d|nanobind|Killed|Segmentation fault|Aborted|terminate called|Fatal Python|\*\*\*|"
-        r"[IWEF]\d{4} \d\d:|!!!!!|usage: |Loading |Warning: |WARNING|ERROR|INFO|DEBUG|sys:\d|\+ |\$ |={4}|-{4}|handle: )"
+        r"[IWEF]\d{4} \d\d:|!!!!!|usage: |Loading |Warning: |WARNING|ERROR|INFO|DEBUG|PASSED|FAILED|SKIPPED|"
+        r"\S+\.py::|sys:\d|\+ |\$ |={4}|-{4}|_ _ _|handle: )"
     ),
     "stack": (
-        r"!!!!+ Segfault|Fatal Python error|\*\*\* (?:SIG|Process received|Aborted)|\[[\w.-]+:\d+\] \*\*\* Process received|"
-        r"C\+\+ CapturedTraceback|Exception raised from |frame #\d+: |terminate called after throwing|"
-        r"Thread 0x[0-9a-f]+.*\(most recent call first\)|Current thread 0x|={4,} Backtrace|={4} backtrace"
+        r"!!!!+ Segfault|Fatal Python error|\*\*\* (?:SIG|Process received|Aborted)|"
+        r"\[[\w.-]+:\d+\] \*\*\* Process received|C\+\+ CapturedTraceback|Exception raised from |frame #\d+: |"
+        r"terminate called after throwing|Thread 0x[0-9a-f]+.*\(most recent call first\)|Current thread 0x|"
+        r"={4,} Backtrace|={4} backtrace|" + _NATIVE_FRAME
     ),
     "stack_line": (
         r"\s|#\d+ |frame #|@ 0x|PC: @|Thread 0x|Current thread|Extension modules:|<no Python frame>|\*\*\* |"
-        r"\[[\w.-]+:\d+\] |  what\(\)|\.\.\.|C\+\+ Captured|Exception raised from|CUDA |For debugging|Compile with|Stack "
+        r"\[[\w.-]+:\d+\] |\.\.\.|C\+\+ Captured|Exception raised from|CUDA |For debugging|Compile with|Stack "
     ),
-    "frame": r'  File "[^"]*", line \d+|\s+[~^]*\^[~^]*\s*$',
+    "frame": r'  File "[^"]*", line \d+, in |\s+[~^]*\^[~^]*\s*$',
     "exception": r"[A-Za-z_][\w.]*(?:\([\w.]+\))?(?::\s|:?\s*$)",
-    "after_blank": r"\s|C\+\+ Captured|Exception raised from|frame #|CUDA kernel|For debugging|Compile with|Possible sol|\d+\. ",
+    "after_blank": (
+        r"\s|C\+\+ Captured|Exception raised from|frame #|CUDA kernel|For debugging|Compile with|Possible sol|\d+\. "
+    ),
     "several_lines": (
         r"hit an exception|out of memory|[Mm]emory [Ll]eak|leak detected|[Pp]y-?spy|Possible solutions|dump|:$"
     ),
@@ -59,6 +64,8 @@ class Block:
         self.latest = record.last_line
         self.last_text = record.text
         self.cr = False
+        """Whether the latest line ended in CR: vLLM's sign that its record goes on."""
+        self.had_cr = False
         self._head: list[tuple[str, int]] = [(record.text, record.line)]
         self._tail: deque[tuple[str, int]] = deque()
         self._chars = len(record.text)
@@ -73,6 +80,11 @@ class Block:
             self._add("", blank)
         self._blanks.clear()
         self._add(text, line)
+
+    def set_cr(self, cr: bool) -> None:
+        """Notes how the latest line ended."""
+        self.cr = cr
+        self.had_cr = self.had_cr or cr
 
     def blank(self, line: int) -> None:
         """A blank line, kept if something follows it."""
@@ -91,6 +103,8 @@ class Block:
             parts = [*parts, note]
         if self._tail:
             parts = [*parts, *self._tail]
+        while len(parts) > 1 and not parts[-1][0].strip():
+            parts = parts[:-1]
         if len(parts) == 1 and not self.form:
             return self.record
         numbers = tuple(line for _, line in parts)
@@ -124,8 +138,10 @@ class Traceback(Block):
 
     form = "traceback"
 
-    def __init__(self, record: Record, header: str = "") -> None:
+    def __init__(self, record: Record, header: str = "", lead: str = "") -> None:
         super().__init__(record, header)
+        self._lead = lead
+        """The message in front of the traceback: when it is said again, another record begins."""
         self._group = "Exception Group" in record.text
         self.ended = False
         self._chained = False
@@ -147,6 +163,8 @@ class Traceback(Block):
 
     def begins_anew(self, text: str) -> bool:
         """Whether ``text``, under the same header, is a further traceback and not a part of this one."""
+        if self.ended and text and text == self._lead:
+            return True
         return TRACEBACK in text and not self._chained and (self.ended or len(self._head) > 1)
 
     def accepts(self, text: str) -> bool:
@@ -181,9 +199,7 @@ class Stack(Block):
     form = "stack"
 
     def accepts(self, text: str) -> bool:
-        if pattern("stack_line").match(text) or pattern("stack").match(text):
-            return True
-        return False
+        return (pattern("stack_line").match(text) or pattern("stack").match(text)) is not None
 
 
 class Message(Block):

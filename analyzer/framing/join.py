@@ -48,11 +48,14 @@ class Joiner:
         block = self._by_header.get(header)
         if block is not None and not block.closed and self._grow(block, record, cr):
             return
+        lead = self.last.text if self.last is not None and header == self.last_header else ""
         self._settle(record, header)
         text = record.text
         if begins_traceback(text, record.level):
             self._flush_last()
-            self._begin(Traceback(record, header), header)
+            traceback = Traceback(record, header, lead)
+            traceback.set_cr(cr)
+            self._begin(traceback, header)
             return
         if self.last is not None and self.last_cr:
             if self._same_process(self.last, record):
@@ -63,8 +66,10 @@ class Joiner:
         self.last, self.last_header, self.last_cr = record, header, cr
         if text.endswith(TRACEBACK):
             self._flush_last()
-            at = text.rindex("Traceback")
-            self._begin(Traceback(replace(record, text=text[at:])), "", _key(record))
+            repeated = header if record.module else ""  # vLLM repeats its prefix on each line, SGLang does not
+            traceback = Traceback(replace(record, text=text[text.rindex("Traceback") :]), repeated, text)
+            traceback.set_cr(cr)
+            self._begin(traceback, repeated, _key(record))
 
     def saw_cr(self) -> None:
         """Tells of a CR before LF where no message of several lines explains it."""
@@ -146,15 +151,17 @@ class Joiner:
 
     def _grow(self, block: Block, record: Record, cr: bool) -> bool:
         """Adds a line with the header of ``block`` to it, unless it is a record of its own."""
+        text = record.text
+        complete = block.had_cr and not block.cr and not text[:1].isspace()
         if isinstance(block, Traceback):
-            if block.begins_anew(record.text):
-                self._close(block)
-                return False
-        elif not self._continues(block.last_text, record.text, block.cr) or begins_traceback(record.text, record.level):
+            own = complete or block.begins_anew(text)
+        else:
+            own = complete or not self._continues(block.last_text, text, block.cr)
+        if own or record.line - block.latest > PATIENCE:
             self._close(block)
             return False
-        block.append(record.text, record.line)
-        block.cr = cr
+        block.append(text, record.line)
+        block.set_cr(cr)
         return True
 
     def _continues(self, before: str, text: str, cr: bool) -> bool:
@@ -204,7 +211,7 @@ class Joiner:
         """Turns the latest engine line into a block that grows under its header."""
         assert self.last is not None
         block = Message(self.last, self.last_header)
-        block.cr = self.last_cr
+        block.set_cr(self.last_cr)
         self.last = None
         self._begin(block, self.last_header)
 

@@ -172,7 +172,7 @@ def _header(text: str) -> re.Match[str] | None:
 
 
 def _embedded(text: str, start: int = 0) -> int:
-    """Where in ``text``, from ``start`` on, an engine prefix begins; -1 if none does (none at the very front counts)."""
+    """Where in ``text``, from ``start`` on and not at its front, an engine prefix begins; -1 if none does."""
     if not engine.looks_embedded(text):
         return -1
     match = engine.pattern("embedded").search(text, start)

@@ -9,7 +9,7 @@ The first ``WINDOW`` lines decide; later windows are only looked at, and switch 
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cache
 
 from analyzer.framing.engine import LEVELS
 
@@ -25,8 +25,8 @@ Span = tuple[str, int, int]
 _PATTERNS = {
     # what cannot be the rest of a wrapped line
     "fresh": (
-        rf"\s*$|\[?\d{{4}}[-/]\d\d[-/]\d\d[ T]|\([^()]*\bpid=\d+(?:, ip=[^(), ]+)?\)|\((?:raylet|autoscaler)|(?:{LEVELS})[ :]|"
-        r"\[[a-z]+/|\[rank|"
+        rf"\s*$|\[?\d{{4}}[-/]\d\d[-/]\d\d[ T]|\([^()]*\bpid=\d+(?:, ip=[^(), ]+)?\)|(?:{LEVELS})[ :]|"
+        r"\((?:raylet|autoscaler)|\[[a-z]+/|\[rank|"
         r"[A-Z][a-z]{2} [ \d]\d \d\d:|[\w.-]+ *\| |    |  File |\s+\^|Traceback |\{\"|> |```|\[[WIE]\d|[WIEF]\d{4} |"
         r"The above exception|During handling|Process \S+:$|Loading |Capturing |[\w.]+(?:Error|Exception): |"
         r".{0,120}?\d%(?:\|| Completed)|[-=_*#~\s]+$"
@@ -35,7 +35,7 @@ _PATTERNS = {
 }
 
 
-@lru_cache(maxsize=None)
+@cache
 def _pattern(name: str) -> re.Pattern[str]:
     return re.compile(_PATTERNS[name])
 

@@ -98,7 +98,7 @@ def decompressed(stream: Peekable, kind: str, meter: Meter) -> Peekable:
     elif kind == "xz":
         import lzma
 
-        inner = lzma.LZMAFile(counted)
+        inner = lzma.LZMAFile(counted)  # noqa: SIM115  (it is handed on, and closes with the source)
     else:
         import zstandard
 
