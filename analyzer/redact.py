@@ -27,40 +27,39 @@ _PREFIX_HINTS = (
 )  # fmt: skip
 """Lower-case texts of which one must occur for an expression to match: most lines are done after these searches."""
 
-_PEM = re.compile(r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[^-]*(-----END [A-Z ]{0,40}PRIVATE KEY-----)?")
-_URL = re.compile(r"(://[^\s/@:'\"<>]{0,256}:)[^\s/@'\"<>]{1,512}(?=@)")
-_SCHEME = re.compile(
-    r"\b(Bearer\s{1,4}|Authorization['\"]?\s{0,4}[:=]\s{0,4}['\"]?(?:[A-Za-z]{3,12}\s{1,4})?)([^\s'\",;)\]}]{4,})",
-    re.IGNORECASE,
+# Expressions are kept as text: `re` compiles and remembers one when it is first needed, and most never are.
+_PEM = r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[^-]*(-----END [A-Z ]{0,40}PRIVATE KEY-----)?"
+_URL = r"(://[^\s/@:'\"<>]{0,256}:)[^\s/@'\"<>]{1,512}(?=@)"
+_SCHEME = (
+    r"(?i)\b(Bearer\s{1,4}|Authorization['\"]?\s{0,4}[:=]\s{0,4}['\"]?(?:[A-Za-z]{3,12}\s{1,4})?)([^\s'\",;)\]}]{4,})"
 )
 _NOT_BEARER = frozenset(("token", "tokens", "auth", "authentication", "authorization", "scheme", "header"))
-_PREFIXED = re.compile(
+_PREFIXED = (
     r"(?<![A-Za-z0-9_])(?:hf_[A-Za-z0-9]{6,}|sk-[A-Za-z0-9_-]{8,}|gh[pousr]_[A-Za-z0-9]{10,}|"
     r"github_pat_[A-Za-z0-9_]{10,}|glpat-[A-Za-z0-9_-]{8,}|xox[abeprs]-[A-Za-z0-9-]{8,}|nvapi-[A-Za-z0-9_-]{10,}|"
     r"(?:AKIA|ASIA)[A-Z0-9]{12,}|AIza[A-Za-z0-9_-]{20,}|eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]{8,}(?:\.[A-Za-z0-9_-]*)?)"
 )
-_NAMED = re.compile(
-    r"(?P<name>api[_-]?keys?|access[_-]?key(?:[_-]?id)?|secret[_-]?(?:access[_-]?)?key|secrets?|"
-    r"(?:private|encryption|account|storage|shared|license)[_-]?key|passw(?:or)?d|passphrase|pwd|credentials?|x-amz-(?:signature|credential|security-token)|"
+_NAMED = (
+    r"(?i)(?P<name>api[_-]?keys?|access[_-]?key(?:[_-]?id)?|secret[_-]?(?:access[_-]?)?key|secrets?|"
+    r"(?:private|encryption|account|storage|shared|license)[_-]?key|passw(?:or)?d|passphrase|pwd|credentials?|"
+    r"x-amz-(?:signature|credential|security-token)|"
     r"signature|(?<=[?&])sig|(?<=[?&])key|token)"
     r"(?P<sep>['\"]?\s{0,4}(?:=>|[:=])\s{0,4}|['\"],\s{0,4}(?=['\"])|\s{1,4})"
     r"(?P<value>\[[^\]\n]{0,1024}\]|[bru]?'(?:[^'\\\n]|\\.){0,1024}(?:'|(?=\n)|\Z)|"
     r"[bru]?\"(?:[^\"\\\n]|\\.){0,1024}(?:\"|(?=\n)|\Z)|"
-    r"[^\s,;)\]}&]+)",
-    re.IGNORECASE,
+    r"[^\s,;)\]}&]+)"
 )
-_BEFORE = re.compile(r"[\w.-]*$")
+_BEFORE = r"[\w.-]*$"
 _KEPT_VALUES = frozenset(
     ("none", "null", "true", "false", "''", '""', "[]", "", "'none'", "unset", "notset", "...", "***", "'***'", MASK)
 )
-_TOKEN_NAMES = re.compile(
-    r"(?:^|[_.-])(?:hf|hub|hugging_?face|auth|access|refresh|session|security|id|bearer|api|bot|admin|read|write|user|"
-    r"login|secret|service|wandb|github|gitlab|ray|jwt)[_-]?$",
-    re.IGNORECASE,
+_BEFORE_TOKEN = (
+    r"(?i)(?:^|[_.-])(?:hf|hub|hugging_?face|auth|access|refresh|session|security|id|bearer|api|bot|admin|"
+    r"read|write|user|login|secret|service|wandb|github|gitlab|ray|jwt)[_-]?$"
 )
 
-_SGR = re.compile(r"\x1b\[[0-9;:]{0,40}m")
-_UNSAFE = re.compile(
+_SGR = r"\x1b\[[0-9;:]{0,40}m"
+_UNSAFE = (
     "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u115f\u180e\u200b\u200e\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     "\ud800-\udfff\U000e0000-\U000e007f]"
 )
@@ -70,15 +69,15 @@ def redact(text: str) -> str:
     """``text`` with every secret that can be told apart from other text as ``[redacted]``."""
     lower = text.lower()
     if "private key-----" in lower:
-        text = _PEM.sub(rf"\1 {MASK} \2", text)
+        text = re.sub(_PEM, rf"\1 {MASK} \2", text)
     if "://" in lower:
-        text = _URL.sub(rf"\1{MASK}", text)
+        text = re.sub(_URL, rf"\1{MASK}", text)
     if "bearer" in lower or "authorization" in lower:
-        text = _SCHEME.sub(_mask_scheme, text)
+        text = re.sub(_SCHEME, _mask_scheme, text)
     if any(hint in lower for hint in _PREFIX_HINTS):
-        text = _PREFIXED.sub(_mask_prefixed, text)
+        text = re.sub(_PREFIXED, _mask_prefixed, text)
     if any(hint in lower for hint in _NAME_HINTS):
-        text = _NAMED.sub(_mask_named, text)
+        text = re.sub(_NAMED, _mask_named, text)
     return text
 
 
@@ -88,9 +87,9 @@ def neutralise(text: str) -> str:
     Line feed and tab stay. Colour codes are dropped; every other control character is spelled ``\\x1b``, bidirectional
     and invisible ones ``<U+202E>``, so that a reader sees that they were there.
     """
-    if not _UNSAFE.search(text):
+    if not re.search(_UNSAFE, text):
         return text
-    return _UNSAFE.sub(_spell, _SGR.sub("", text))
+    return re.sub(_UNSAFE, _spell, re.sub(_SGR, "", text))
 
 
 def clean(text: str) -> str:
@@ -101,9 +100,9 @@ def clean(text: str) -> str:
 def is_secret_name(name: str) -> bool:
     """Whether a launch argument or field called ``name`` holds a secret, whatever its value looks like."""
     last = name.rsplit(".", 1)[-1]
-    return _NAMED.fullmatch(f"{last}=x") is not None or any(
+    return re.fullmatch(_NAMED, f"{last}=x") is not None or any(
         _is_secret(found["name"], last[: found.start()], "=", "x" * 8)
-        for found in _NAMED.finditer(f"{last}={'x' * 8}")
+        for found in re.finditer(_NAMED, f"{last}={'x' * 8}")
         if found.end("name") == len(last)
     )
 
@@ -135,7 +134,7 @@ def _mask_prefixed(found: re.Match[str]) -> str:
 
 
 def _mask_named(found: re.Match[str]) -> str:
-    before = _BEFORE.search(found.string[max(0, found.start() - 60) : found.start()])
+    before = re.search(_BEFORE, found.string[max(0, found.start() - 60) : found.start()])
     if not _is_secret(found["name"], before[0] if before else "", found["sep"], found["value"]):
         return found[0]
     value = found["value"]
@@ -160,7 +159,7 @@ def _is_secret(name: str, before: str, separator: str, value: str) -> bool:
     if name.lower() == "token":
         upper = bool(before) and (before + name).isupper()
         plain = before in ("", "-", "--")
-        if not (upper or _TOKEN_NAMES.search(before) or (plain and len(bare) >= 8)):
+        if not (upper or re.search(_BEFORE_TOKEN, before) or (plain and len(bare) >= 8)):
             return False  # eos_token='</s>', "#new-token: 6"
         return not bare.replace(".", "").replace(",", "").isdigit()
     if name.lower() in ("signature", "secret", "secrets", "credential", "credentials") and ":" in separator:

@@ -199,8 +199,12 @@ def _why(run: RunReport, sheet: Sheet, blamed: Finding | None) -> None:
     title = "WHY" if blamed is None else "ALSO"
     sheet.ends([(title, "bold")], [("tokens   of the gap", "dim")] if priced else [])
     for number, finding in enumerate(findings, 1):
+        if number > 1:
+            sheet.gap()
         _finding(finding, sheet, str(number), gap, run)
     rest = run.unexplained_tokens
+    if priced and len(findings) > 1:
+        sheet.gap()
     if priced and rest is not None:
         share = view.share_text(rest, gap) if rest > 0 else ""
         sheet.ends([("     not explained by any of these", "dim")], [(f"{rest:>10,.0f}   {share:>10}", "dim")])
@@ -270,7 +274,11 @@ def _series(run: RunReport, sheet: Sheet) -> None:
     sheet.add(("WHILE SERVING", "bold"), (f"   {count:,} runtime lines" if isinstance(count, int) else "", "dim"))
     width = min(40, sheet.width - 48)
     for chart in charts:
-        drawn = sparkline(chart.values, max(width, 12), blocks=sheet.blocks) if len(chart.values) >= SPARKS else ""
+        drawn = (
+            sparkline(chart.values, max(width, 12), blocks=sheet.blocks, low=1.0 if chart.unit == "ratio" else 0.0)
+            if len(chart.values) >= SPARKS
+            else ""
+        )
         low, high, last = (view.figure(v, chart.unit) for v in (chart.low, chart.high, chart.last))
         span, end = (f"{low} .. {high}", f", last {last}") if low != high else (low, "")
         sheet.add(f"  {chart.label:<14}", (f"{drawn:<{max(width, 12)}}  " if drawn else "", "cyan"), span, (end, "dim"))
