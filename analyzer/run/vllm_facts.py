@@ -223,8 +223,10 @@ def _cache_config(events: list[Event], facts: Facts) -> None:
     if blocks is None or "pool.blocks" in facts:
         return
     engines = int(facts.value("args.data_parallel_size") or 1)
-    if engines == 1 and (tokens := facts.get("pool.tokens")) is not None:
-        engines = max(1, sum(_ENGINE_CORE.search(rank) is not None for rank in tokens.ranks))
+    tokens, context = facts.value("pool.tokens"), facts.value("limit.context")
+    concurrency, block = facts.value("limit.concurrency"), facts.value("pool.block_tokens", 16)
+    if engines == 1 and tokens and context and concurrency and abs(concurrency * context / tokens - 1) < 1e-3:
+        engines = max(1, round(blocks * block / tokens))  # one group of layers: more blocks are other engines'
     facts.add("pool.blocks", blocks // engines, event.record, rank="")
 
 
