@@ -18,6 +18,7 @@ from analyzer.parsing import Catalog, default_catalog
 from analyzer.run.facts import Fact
 from analyzer.run.fold import RunFolder
 from analyzer.run.model import Run
+from analyzer.run.outcome import refine_outcome, weigh_witnesses
 
 if TYPE_CHECKING:
     from analyzer.diagnosis import RuleSet
@@ -83,6 +84,7 @@ class Analysis:
         for run in runs:
             for fact in self._witness_facts(run):
                 run.facts.put(fact)
+            weigh_witnesses(run)
         return runs
 
     def _witness_facts(self, run: Run) -> Iterator[Fact]:
@@ -103,7 +105,9 @@ class Analysis:
         for run in self.runs():
             model = model_for(run)
             outcome = None if model is None else check(model, run)
-            judged.append((run, model, outcome, self.rules.judge(run, model)))
+            judgement = self.rules.judge(run, model)
+            refine_outcome(run, judgement.findings)
+            judged.append((run, model, outcome, judgement))
         return build(judged, self.inputs, seconds=time.monotonic() - self._started)
 
 
@@ -123,6 +127,7 @@ class Reader:
     def close(self) -> None:
         """Says that this input has ended."""
         self._take(self.framer.close())
+        self.analysis.folder.close()
         self._count()
 
     def _take(self, records: Iterable[Record]) -> None:

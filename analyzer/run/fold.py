@@ -18,6 +18,7 @@ from analyzer.run.model import STAGES, Failure, Run
 from analyzer.run.outcome import decide
 from analyzer.run.split import Mark
 from analyzer.run.tracebacks import HEADER
+from analyzer.run.unfinished import Unfinished
 
 ENGINES = ("sglang", "vllm")
 _FOLDERS = {"sglang": "SglangFolder", "vllm": "VllmFolder"}
@@ -89,8 +90,10 @@ class Building:
     last: Record | None = None
     first_time: float | None = None
     last_time: float | None = None
-    stage_time: float | None = None
+    steps: Unfinished = field(default_factory=Unfinished)
+    step_times: dict[int, float] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
     sources: dict[str, None] = field(default_factory=dict)
     top: int = 0
     """Index of the furthest stage."""
@@ -166,12 +169,23 @@ class Building:
                 folder = self.folders[engine] = _engine_folder(engine)
             folder.feed(event)
         self.kinds[kind] += 1
-        if self.kinds[kind] <= _MAX_PER_KIND and len(self.events) < _MAX_EVENTS and not self._dense(event):
-            self.events.append(event)
+        self.steps.feed(event)
+        if not self._dense(event):
+            self._keep(event)
         if stage := _stages_of(engine).get(kind):
             self._stage(stage, event)
 
+    def _keep(self, event: Event) -> None:
+        self.kept[event.kind] += 1
+        if self.kept[event.kind] <= _MAX_PER_KIND and len(self.events) < _MAX_EVENTS:
+            self.events.append(event)
+            if event.record.time is not None:
+                self.step_times[event.line] = event.record.time
+
     def _dense(self, event: Event) -> bool:
+        """Whether the event is one of the many of a serving run; a request that was refused is not."""
+        if event.kind == "http_access":
+            return int(event.get("status", 0)) < 400
         return _stages_of(event.engine).get(event.kind) == "serving"
 
     def _stage(self, stage: str, event: Event) -> None:
@@ -195,7 +209,6 @@ class Building:
                 self.log.became_ready(self.order)
         if stage not in self.stages:
             self.stages[stage] = Where.of(event.record)
-            self.stage_time = event.record.time or self.last_time
             if stage != "shutdown":
                 self.top = max(self.top, STAGES.index(stage))
 
@@ -218,8 +231,8 @@ class Building:
 
     # what is made of it
 
-    def run(self, number: int) -> Run:
-        """The run as it stands."""
+    def run(self, number: int, closed: bool) -> Run:
+        """The run as it stands. ``closed``: no more lines will come, so that an open step means something."""
         run = Run(number, self.source, self.first_line, self.last_line, engine=self.engine)
         run.events, run.scary, run.stages = list(self.events), list(self.scary), dict(self.stages)
         run.kinds = dict(self.kinds)
@@ -235,17 +248,24 @@ class Building:
             run.facts.add("stage", run.stage, run.stages[run.stage])
         if cause is not None:
             _failure_facts(run, cause, entry)
-        self._note_stall(run)
+        if closed:
+            self._note_end(run)
         return run
 
-    def _note_stall(self, run: Run) -> None:
-        if run.outcome != "starting" or self.last is None:
+    def _note_end(self, run: Run) -> None:
+        """Says what was under way when the log ended without an end."""
+        if run.outcome not in ("starting", "serving") or self.last is None:
             return
-        line = Where.of(self.last).line
-        since = ""
-        if self.stage_time is not None and self.last_time is not None:
-            since = f", {max(0.0, self.last_time - self.stage_time):.0f} s after that stage began"
-        run.notes.append(f"The log ends at line {line} in stage {run.stage!r}{since}, without error and without end.")
+        line = self.last.last_line
+        found = self.steps.under_way(run.outcome == "serving")
+        if found is not None:
+            step, where = found
+            run.facts.add("end.unfinished", step, where, rank="")
+            if self.last_time is not None and (begun := self.step_times.get(where.line)) is not None:
+                run.facts.add("end.waited", max(0.0, self.last_time - begun), where, rank="")
+        if run.outcome == "starting":
+            doing = f"while {found[0]}" if found else f"after stage {run.stage!r}"
+            run.notes.append(f"The log ends at line {line} {doing}, without an error and without an end.")
 
     @property
     def end(self) -> Where | None:
@@ -307,6 +327,11 @@ class RunFolder:
         self._current: dict[tuple[str, str], Building] = {}
         self._all: list[Building] = []
         self._by_pid: dict[tuple[str, str, int], Building] = {}
+        self._closed = False
+
+    def close(self) -> None:
+        """Says that no more lines will come: what was begun and not ended is then a fact."""
+        self._closed = True
 
     def feed(self, record: Record, event: Event | None) -> None:
         """Takes the next record, with the event that it is."""
@@ -338,6 +363,6 @@ class RunFolder:
     def runs(self) -> list[Run]:
         """The runs seen so far. May be called at any time; each call makes fresh objects."""
         meaningful = [b for b in self._all if b.votes or b.marks or b.log.entries]
-        runs = [b.run(number) for number, b in enumerate(meaningful or self._all[:1], 1)]
+        runs = [b.run(number, self._closed) for number, b in enumerate(meaningful or self._all[:1], 1)]
         note_loop(runs, [(b.first_time, b.last_time) for b in meaningful])
         return runs

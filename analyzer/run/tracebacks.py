@@ -18,6 +18,8 @@ _CONTEXT = "During handling of the above exception, another exception occurred"
 _FRAME = re.compile(r'^\s*File "([^"]{1,400})", line (\d+)(?:, in (\S.*))?')
 _EXCEPTION = re.compile(r"^([A-Za-z_][\w.]*(?:\(\w+\))?)(?:: ?(.*))?$")
 _MARGIN = re.compile(r"^\s*(?:\+-\+-+ ?[\d.]* ?-*|\+ ?Exception Group |[|+](?: \||-)*)")
+_MODULE = re.compile(r"^\[[\w./-]{1,80}\.py:\d+\] ")
+"""A module that a cut prefix left in front of the text."""
 _ERROR_NAME = re.compile(
     r"^(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure|Timeout|NotFound|Died|Dead|Closed|Group)"
     r"|NotImplemented|NoSuchModule\w*|Empty|OutOfMemory\w*)(?:\([A-Za-z]\w*\))?$"
@@ -119,7 +121,7 @@ def looks_like_error_name(name: str) -> bool:
 
 def exception_line(text: str) -> tuple[str, str] | None:
     """Class and message if ``text`` is the last line of a traceback standing alone (``ValueError: …``)."""
-    match = _EXCEPTION.match(text.strip())
+    match = _EXCEPTION.match(_MODULE.sub("", text.strip()))
     if match is None or not looks_like_error_name(match.group(1)):
         return None
     return match.group(1), match.group(2) or ""
