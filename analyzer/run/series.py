@@ -38,6 +38,8 @@ METRICS: dict[str, str] = {
 CHARTED = ("running", "queued", "usage", "state_usage", "accept_length", "decode_rate")
 LOW_USAGE = 0.5
 """A pool used less than this is far from full."""
+CROWDED_USAGE = 0.9
+"""A pool used this much admits no more requests of any length."""
 FULL_USAGE = 0.95
 MAX_POINTS = 240
 MAX_RANKS = 64
@@ -95,6 +97,8 @@ class Waiting:
 
     samples: int = 0
     pool_low: int = 0
+    pool_full: int = 0
+    full_first: Record | None = None
     running_then: float = 0.0
     first: Record | None = None
     last: Record | None = None
@@ -134,6 +138,9 @@ class Track:
             if usage < LOW_USAGE:
                 waiting.pool_low += 1
                 waiting.running_then = max(waiting.running_then, running or 0.0)
+            elif usage >= CROWDED_USAGE:
+                waiting.pool_full += 1
+                waiting.full_first = waiting.full_first or record
         if usage >= FULL_USAGE:
             self.full += 1
             self.full_first = self.full_first or record
@@ -282,6 +289,8 @@ class Series:
         where = [w for x in waits for w in (_at(x.first), _at(x.last)) if w is not None][:4]
         facts.add("load.waiting_samples", sum(x.samples for x in waits), where, rank="")
         facts.add("load.waiting_pool_low", sum(x.pool_low for x in waits), where, rank="")
+        crowded = [w for x in waits if (w := _at(x.full_first)) is not None]
+        facts.add("load.waiting_pool_full", sum(x.pool_full for x in waits), crowded or where, rank="")
         if any(x.pool_low for x in waits):
             facts.add("load.running_when_waiting", max(x.running_then for x in waits), where, rank="")
         full = sum(t.full for t in self.tracks.values())

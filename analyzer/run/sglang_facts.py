@@ -56,6 +56,9 @@ def _arguments(folder: SglangFolder, facts: Facts) -> None:
         if isinstance(value, _SIMPLE) and not str(key).startswith("__"):
             facts.add(f"args.{ARGUMENT_NAMES.get(str(key), key)}", value, where, rank="")
     get = folder.args.get
+    fraction = get("mem_fraction_static")
+    if isinstance(fraction, float) and abs(fraction * 1000 - round(fraction * 1000)) > 1e-6:
+        facts.add("sizing.fraction_multimodal", True, where, rank="")  # a default has three decimals before this factor
     for name, key in (
         ("model.path", "model_path"),
         ("sizing.fraction", "mem_fraction_static"),

@@ -87,7 +87,8 @@ def _stored_target(draft: Draft, tokens: float | None) -> tuple[float | None, fl
     stored_tokens = _pool_line_tokens(draft) or tokens
     page = max(1.0, draft.number("pool.block_tokens") or 1.0)
     if size and stored_tokens and rounding / size <= MOST_ROUNDING:
-        return size / (stored_tokens + page), rounding / size
+        scales = FP4_WITH_SCALES if draft.facts.value("pool.scales_unprinted") is True else 1.0
+        return scales * size / (stored_tokens + page), rounding / size
     if (config := draft.number("model.cell")) is not None:
         return config, 0.0
     cap = draft.number("pool.user_cap")
@@ -118,8 +119,6 @@ def _draft_part(draft: Draft, tokens: float | None) -> float:
 def _charged_width(draft: Draft) -> float:
     """What the charge has for one byte that the pool line shows."""
     dtype = str(draft.facts.value("pool.dtype") or draft.argument("kv_cache_dtype") or "")
-    if draft.facts.value("pool.scales_unprinted") is True:
-        return FP4_WITH_SCALES
     arch = str(draft.facts.value("model.arch") or "")
     if arch in SPARSE_MODELS and ("float8" in dtype or "fp8" in dtype) and not draft.span.likely("0.5.17"):
         backends = [str(draft.facts.value(f"sparse.{phase}_backend") or "") for phase in ("prefill", "decode")]
@@ -148,8 +147,8 @@ def _ratio(
         return None
     left = rest - (draft.number("state.bytes") or 0.0) - (draft.number("sizing.fixed") or 0.0)
     if not draft_charged:
-        stored = draft.number("pool.bytes") or stored * tokens
-        return left / stored if left > 0 else None
+        own = stored * tokens - (draft.number("draft.pool.bytes") or 0.0)
+        return left / own if left > 0 and own > 0 else None
     return left / (stored * tokens) if left > 0 else None
 
 
