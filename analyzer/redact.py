@@ -53,7 +53,7 @@ _BEFORE = r"[\w.-]*$"
 _KEPT_VALUES = frozenset(
     ("none", "null", "true", "false", "''", '""', "[]", "", "'none'", "unset", "notset", "...", "***", "'***'", MASK)
 )
-_BEFORE_TOKEN = (
+_NAME_BEFORE = (
     r"(?i)(?:^|[_.-])(?:hf|hub|hugging_?face|auth|access|refresh|session|security|id|bearer|api|bot|admin|"
     r"read|write|user|login|secret|service|wandb|github|gitlab|ray|jwt)[_-]?$"
 )
@@ -159,7 +159,7 @@ def _is_secret(name: str, before: str, separator: str, value: str) -> bool:
     if name.lower() == "token":
         upper = bool(before) and (before + name).isupper()
         plain = before in ("", "-", "--")
-        if not (upper or re.search(_BEFORE_TOKEN, before) or (plain and len(bare) >= 8)):
+        if not (upper or re.search(_NAME_BEFORE, before) or (plain and len(bare) >= 8)):
             return False  # eos_token='</s>', "#new-token: 6"
         return not bare.replace(".", "").replace(",", "").isdigit()
     if name.lower() in ("signature", "secret", "secrets", "credential", "credentials") and ":" in separator:

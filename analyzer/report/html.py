@@ -110,7 +110,7 @@ def _failure(run: RunReport, blamed: Finding | None) -> Html | None:
         el("p", el("b", failure.exception or failure.cause), f"  {place}", "  ", _lines(failure.lines)),
         el("p", failure.message[:2000], class_="mono") if failure.message else None,
         el("p", f"at {failure.frame}", class_="soft mono") if failure.frame else None,
-        _finding(blamed, run, 0.0) if blamed else el("p", f"Cause: {failure.cause}"),
+        _finding(blamed, run) if blamed else el("p", f"Cause: {failure.cause}"),
     )
 
 
@@ -156,24 +156,21 @@ def _findings(run: RunReport, blamed: Finding | None) -> Html | None:
     gap = view.gap_of(run)
     rest = run.unexplained_tokens
     steps = view.what_if(run)
-    tokens = view.number_of(run, "pool.tokens")
-    now = f"Now {tokens:,.0f} tokens; " if tokens is not None else ""
     return _section(
         "Why" if blamed is None else "Also",
-        *[_finding(f, run, gap) for f in findings],
+        *[_finding(f, run) for f in findings],
         el("p", f"Not explained by any of these: {rest:,.0f} tokens.", class_="soft")
         if rest is not None and gap
         else None,
-        el("p", el("b", "What if: "), now + "; ".join(steps) + ".") if steps else None,
+        el("p", el("b", "What if: "), steps) if steps else None,
     )
 
 
-def _finding(finding: Finding, run: RunReport, gap: float) -> Html:
+def _finding(finding: Finding, run: RunReport) -> Html:
     cost = None
     if finding.lost_tokens:
-        share = view.share_text(finding.lost_tokens, gap)
         cost = el(
-            "span", el("strong", f"{finding.lost_tokens:,.0f}"), " tokens" + (f", {share} of the gap" if share else ""),
+            "span", el("strong", f"{finding.lost_tokens:,.0f}"), " tokens" + view.share_said(run, finding),
             class_="cost",
         )  # fmt: skip
     elif finding.lost_bytes:

@@ -110,7 +110,7 @@ def _failure(run: RunReport, blamed: Finding | None) -> str:
     head = f"### What failed\n\n**{plain(failure.exception or failure.cause)}** {plain(place)}{_lines(failure.lines)}"
     message = block([line[:300] for line in failure.message.splitlines()[:12]]) if failure.message else ""
     frame = f"at {code(failure.frame)}" if failure.frame else ""
-    found = _finding(blamed, run, 0.0) if blamed else ""
+    found = _finding(blamed, run) if blamed else ""
     return "\n\n".join(part for part in (head, message, frame, found) if part)
 
 
@@ -146,19 +146,18 @@ def _findings(run: RunReport, blamed: Finding | None) -> str:
     if not findings:
         return ""
     gap = view.gap_of(run)
-    parts = [f"### {'Why' if blamed is None else 'Also'}", *[_finding(f, run, gap) for f in findings]]
+    parts = [f"### {'Why' if blamed is None else 'Also'}", *[_finding(f, run) for f in findings]]
     if run.unexplained_tokens is not None and gap:
         parts.append(f"Not explained by any of these: {run.unexplained_tokens:,.0f} tokens.")
     if steps := view.what_if(run):
-        parts.append("**What if:** " + plain("; ".join(steps)) + ".")
+        parts.append("**What if:** " + plain(steps))
     return "\n\n".join(parts)
 
 
-def _finding(finding: Finding, run: RunReport, gap: float) -> str:
+def _finding(finding: Finding, run: RunReport) -> str:
     cost = ""
     if finding.lost_tokens:
-        share = view.share_text(finding.lost_tokens, gap)
-        cost = f": **{finding.lost_tokens:,.0f} tokens**" + (f", {share} of the gap" if share else "")
+        cost = f": **{finding.lost_tokens:,.0f} tokens**" + view.share_said(run, finding)
     tags = [plain(finding.severity), plain(finding.confidence), code(finding.cause)]
     if finding.explained_by:
         tags.append(f"follows from {code(finding.explained_by)}")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.report import view
 from analyzer.report.model import Evidence, Finding, Report, RunReport
-from analyzer.report.sheet import Piece, Sheet, bar, cells, clip, clip_path, sparkline
+from analyzer.report.sheet import Piece, Sheet, bar, cells, clip, clip_path, sparkline, wrap
 from analyzer.units import GIB
 
 if TYPE_CHECKING:
@@ -16,6 +16,8 @@ if TYPE_CHECKING:
 MAX_WIDTH = 110
 PROOFS = 4
 MARGIN = 10
+DUMP = 390
+"""A longer proof line is a dump of arguments, whose second row says no more than its first."""
 SPARKS = 8
 """Fewer points than this are figures, not a curve."""
 _COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
@@ -122,7 +124,7 @@ def _failure(run: RunReport, sheet: Sheet) -> Finding | None:
     finding = view.blamed(run)
     if finding is not None:
         sheet.gap()
-        _finding(finding, sheet, "", 0.0, run)
+        _finding(finding, sheet, "", run)
     sheet.gap()
     return finding
 
@@ -201,28 +203,25 @@ def _why(run: RunReport, sheet: Sheet, blamed: Finding | None) -> None:
     for number, finding in enumerate(findings, 1):
         if number > 1:
             sheet.gap()
-        _finding(finding, sheet, str(number), gap, run)
+        _finding(finding, sheet, str(number), run)
     rest = run.unexplained_tokens
     if priced and len(findings) > 1:
         sheet.gap()
     if priced and rest is not None:
         share = view.share_text(rest, gap) if rest > 0 else ""
         sheet.ends([("     not explained by any of these", "dim")], [(f"{rest:>10,.0f}   {share:>10}", "dim")])
-    steps = view.what_if(run)
-    if steps:
-        tokens = view.number_of(run, "pool.tokens")
-        now = f"now {tokens:,.0f} tokens; " if tokens is not None else ""
+    if steps := view.what_if(run):
         sheet.gap()
-        sheet.text(now + "; ".join(steps) + ".", MARGIN, first=("WHAT IF", "bold"))
+        sheet.text(steps, MARGIN, first=("WHAT IF", "bold"))
     sheet.gap()
 
 
-def _finding(finding: Finding, sheet: Sheet, number: str, gap: float, run: RunReport) -> None:
+def _finding(finding: Finding, sheet: Sheet, number: str, run: RunReport) -> None:
     style = _COLOURS.get(finding.severity, "")
     head: list[Piece] = [(f"{number:>3}  ", "dim"), (finding.rule, style), ("  ", "")]
     tail: list[Piece] = []
     if finding.lost_tokens:
-        tail = [(f"{finding.lost_tokens:>10,.0f}   {view.share_text(finding.lost_tokens, gap):>10}", "bold")]
+        tail = [(f"{finding.lost_tokens:>10,.0f}   {view.share_of(run, finding):>10}", "bold")]
     used, need = cells(finding.rule) + 7, sum(cells(t) for t, _ in tail)
     titles = list(_wrapped(finding.title, sheet.width - used - need - 2))
     sheet.ends([*head, (titles[0], "bold")], tail)
@@ -238,6 +237,8 @@ def _finding(finding: Finding, sheet: Sheet, number: str, gap: float, run: RunRe
         sheet.text(finding.summary, 5)
     if finding.note:
         sheet.text(f"({finding.note})", 5, "dim")
+    if finding.explained_by:
+        return  # one story: the finding that it follows from has the proof and the fix
     for proof in finding.evidence[:PROOFS]:
         _proof(proof, sheet, run)
     if len(finding.evidence) > PROOFS:
@@ -250,8 +251,6 @@ def _finding(finding: Finding, sheet: Sheet, number: str, gap: float, run: RunRe
 
 
 def _wrapped(text: str, width: int) -> list[str]:
-    from analyzer.report.sheet import wrap
-
     return list(wrap(text, max(width, 20))) or [""]
 
 
@@ -262,8 +261,14 @@ def _proof(proof: Evidence, sheet: Sheet, run: RunReport) -> None:
         place = f"{clip_path(proof.source, 24)} {place}"
     quote = "│" if sheet.blocks else "|"
     head = f"     {quote} {place}  "
-    room = sheet.width - cells(head)
-    sheet.add((head, "dim"), (clip(proof.text, max(room, 20)), "italic"))
+    room = max(sheet.width - cells(head), 20)
+    text = " ".join(proof.text.split())
+    first = next(wrap(text, room))
+    rest = text[len(first) :].lstrip()
+    rows = [clip(text, room)] if len(text) > DUMP or not rest else [first, clip(rest, room)]
+    sheet.add((head, "dim"), (rows[0], "italic"))
+    for more in rows[1:]:
+        sheet.add((f"     {quote}{' ' * (cells(head) - 6)}", "dim"), (more, "italic"))
 
 
 def _series(run: RunReport, sheet: Sheet) -> None:

@@ -11,7 +11,6 @@ _STAGES = {
     "graphs": "while it captured CUDA graphs", "ready": "when it was ready", "serving": "while serving",
     "shutdown": "while shutting down",
 }  # fmt: skip
-_REAL = ("proved", "likely")
 _CAPS = ("cap-", "context-exceeds-pool", "queueing-at-cap")
 
 
@@ -24,7 +23,9 @@ def verdict(run: RunReport, stage: str = "") -> str:
 def _failed(run: RunReport, stage: str) -> list[str]:
     failure = run.failure
     assert failure is not None
-    where = _STAGES.get(failure.stage or stage, "")
+    reached = failure.stage or stage
+    serving = reached in ("ready", "serving", "shutdown")
+    where = _STAGES.get(reached, "") if serving == (run.outcome == "crashed at runtime") else ""
     when = {"crashed at startup": "The server did not start", "crashed at runtime": "The server died"}
     head = when.get(run.outcome, "Something failed") + (f": it failed {where}" if where else "")
     finding = view.blamed(run)
@@ -46,7 +47,7 @@ def _lived(run: RunReport, stage: str) -> list[str]:
     tokens = view.number_of(run, "pool.tokens")
     causes = [f for f in run.findings if f.severity != "info" and not f.explained_by]
     if tokens is not None:
-        said.append(_pool(run, tokens, causes))
+        said.append(_pool(run, tokens))
     top = next((f for f in causes if f.lost_tokens), None) or next(
         (f for f in causes if f.cause.startswith("pool-")), None
     )
@@ -64,13 +65,12 @@ def _lived(run: RunReport, stage: str) -> list[str]:
     return said
 
 
-def _pool(run: RunReport, tokens: float, causes: list[Finding]) -> str:
+def _pool(run: RunReport, tokens: float) -> str:
     text = f"The pool holds {tokens:,.0f} tokens"
-    better = [
-        f.pool_if_fixed for f in causes if f.pool_if_fixed and f.confidence in _REAL and f.cause.startswith("pool-")
-    ]
-    if better and max(better) > 1.005 * tokens:
-        text += f"; it would hold {max(better):,.0f}"
+    better = view.would_hold(run)
+    if better is not None and better[0] > 1.005 * tokens:
+        pool, exact = better
+        text += f"; it would hold {pool:,.0f}" if exact else f"; it would hold about {float(f'{pool:.3g}'):,.0f}"
     return text
 
 

@@ -125,8 +125,8 @@ def sizing_said(run: RunReport) -> str:
 
 
 BOUND = {
-    "state-slots": "state slots", "tokens": "the pool", "request": "as asked", "default": "the engine's default",
-    "seqs": "max_num_seqs",
+    "state-slots": "state slots", "tokens": "the pool", "request": "the launch arguments",
+    "default": "the engine's default", "seqs": "max_num_seqs",
 }  # fmt: skip
 
 
@@ -161,10 +161,32 @@ def ledger_total(rows: Sequence[LedgerRow]) -> float:
     return sum(row.bytes - row.freed for row in rows)
 
 
+def priced(run: RunReport) -> list[Finding]:
+    """The findings that cost tokens, in the order in which they were priced: each on top of those before it."""
+    costly = (f for f in run.findings if f.lost_tokens and f.lost_tokens > 0)
+    return sorted(costly, key=lambda f: f.pool_if_fixed or 0.0)
+
+
 def gap_of(run: RunReport) -> float:
-    """The tokens that all priced findings and the unexplained remainder come to."""
-    costs = sum(f.lost_tokens for f in run.findings if f.lost_tokens and f.lost_tokens > 0)
-    return costs + max(0.0, run.unexplained_tokens or 0.0)
+    """The tokens that the faults and the unexplained remainder come to; choices count only where there is no fault."""
+    costly = priced(run)
+    faults = [f for f in costly if f.severity != "info"] or costly
+    return sum(f.lost_tokens or 0.0 for f in faults) + max(0.0, run.unexplained_tokens or 0.0)
+
+
+def share_of(run: RunReport, finding: Finding) -> str:
+    """``95 %`` of the gap; ``by choice`` for what is no fault where there are faults; ``""`` without a cost."""
+    if not finding.lost_tokens:
+        return ""
+    if finding.severity == "info" and any(f.severity != "info" for f in priced(run)):
+        return "by choice"
+    return share_text(finding.lost_tokens, gap_of(run))
+
+
+def share_said(run: RunReport, finding: Finding) -> str:
+    """`share_of` inside a sentence: ``, 95 % of the gap``."""
+    share = share_of(run, finding)
+    return f", {share} of the gap" if share.endswith("%") else f", {share}" if share else ""
 
 
 def share_text(tokens: float, gap: float) -> str:
@@ -175,17 +197,35 @@ def share_text(tokens: float, gap: float) -> str:
     return f"{share:.0f} %" if share >= 1 else "< 1 %"
 
 
-def what_if(run: RunReport) -> list[str]:
-    """One sentence for each priced finding, dearest first: the pool once it and those before it are fixed."""
+def would_hold(run: RunReport) -> tuple[float, bool] | None:
+    """The pool without its faults, and whether that is exact; None where no fault that is more than possible costs any.
+
+    It is not exact where a choice was priced before a fault: what one of them costs depends on the other.
+    """
+    tokens, costly = number_of(run, "pool.tokens"), priced(run)
+    faults = [f for f in costly if f.severity != "info" and f.confidence != "possible" and not f.explained_by]
+    if tokens is None or not faults:
+        return None
+    exact = costly[: len(faults)] == faults and faults[-1].pool_if_fixed is not None
+    if exact:
+        return faults[-1].pool_if_fixed or 0.0, True
+    return tokens + sum(f.lost_tokens or 0.0 for f in faults), False
+
+
+def what_if(run: RunReport) -> str:
+    """The pool once the first priced finding is mended, then the next one too, and so on; ``""`` without a price."""
     tokens = number_of(run, "pool.tokens")
-    priced = sorted((f for f in run.findings if f.pool_if_fixed), key=lambda f: f.pool_if_fixed or 0.0)
-    said, rules = [], ""
-    for finding in priced:
-        rules = f"{rules} and {finding.rule}" if rules else finding.rule
-        pool = finding.pool_if_fixed or 0.0
-        times = f" ({pool / tokens:.3g} times)" if tokens and pool > 1.02 * tokens else ""
-        said.append(f"{rules} fixed: {pool:,.0f} tokens{times}")
-    return said
+    steps: list[str] = []
+    for finding in priced(run)[:5]:
+        pool = finding.pool_if_fixed
+        if pool is None:
+            continue
+        times = f" ({pool / tokens:.3g} times)" if tokens and pool > 1.1 * tokens else ""
+        steps.append(f"{'then ' if steps else ''}without {finding.rule} {pool:,.0f} tokens{times}")
+    if not steps:
+        return ""
+    now = f"now {tokens:,.0f} tokens; " if tokens is not None else ""
+    return now + ", ".join(steps) + "."
 
 
 def main_findings(run: RunReport) -> list[Finding]:
