@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-_FRAME = r"\d{1,3}%(?: Completed \||\|[^|\n]{0,200}\|)? *[\d.]+[kKMGT]?i?B?/[\d.]+[kKMGT]?i?B? \[[^\]\n]{0,160}\]"
+_FRAME = r"\d{1,3}%(?: Completed \||\|[^|\n]{0,600}\|)? *[\d.]+[kKMGT]?i?B?/[\d.]+[kKMGT]?i?B? \[[^\]\n]{0,300}\]"
 
 
 @cache

@@ -34,7 +34,7 @@ _PATTERNS = {
         r"\s|#\d+ |frame #|@ 0x|PC: @|Thread 0x|Current thread|Extension modules:|<no Python frame>|\*\*\* |"
         r"\[[\w.-]+:\d+\] |\.\.\.|C\+\+ Captured|Exception raised from|CUDA |For debugging|Compile with|Stack "
     ),
-    "frame": r'  File "[^"]*", line \d+, in |\s+[~^]*\^[~^]*\s*$',
+    "frame": r'  File "[^"]*", line \d+, in |\s+~*\^[~^]*\s*$',
     "exception": r"[A-Za-z_][\w.]*(?:\([\w.]+\))?(?::\s|:?\s*$)",
     "after_blank": (
         r"\s|C\+\+ Captured|Exception raised from|frame #|CUDA kernel|For debugging|Compile with|Possible sol|\d+\. "
@@ -109,7 +109,7 @@ class Block:
             return self.record
         numbers = tuple(line for _, line in parts)
         first, last = numbers[0], max(self.latest, numbers[-1])
-        plain = last - first + 1 == len(numbers) and numbers == tuple(range(first, last + 1))
+        plain = numbers == tuple(range(first, first + len(numbers)))
         return replace(
             self.record,
             text="\n".join(text for text, _ in parts),

@@ -166,11 +166,12 @@ class Joiner:
 
     def _continues(self, before: str, text: str, cr: bool) -> bool:
         """Whether a line that repeats the header of the line ``before`` is of the same record."""
-        if begins_traceback(text):
+        if begins_traceback(text, ""):
             return False
         return (
             cr
             or not before
+            or not text
             or before.endswith(":")
             or (text[:1] == " " and before[:1] == " ")
             or text.startswith(_SUMMARY)

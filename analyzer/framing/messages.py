@@ -14,6 +14,9 @@ from analyzer.framing.join import Joiner
 from analyzer.framing.outer import Outer, Peeler
 from analyzer.framing.record import Record
 
+_UNENDED = "refleaks.html"
+"""The end of nanobind's leak report, which it prints without LF: another process's text follows at once."""
+
 
 class Context:
     """What the prefixes in front of a message said; it holds for what follows in the same physical line, too."""
@@ -174,7 +177,7 @@ def _header(text: str) -> re.Match[str] | None:
 def _embedded(text: str, start: int = 0) -> int:
     """Where in ``text``, from ``start`` on and not at its front, an engine prefix begins; -1 if none does."""
     if not engine.looks_embedded(text):
-        return -1
+        return text.find(_UNENDED) + len(_UNENDED) if _UNENDED in text[:-1] and not text.endswith(_UNENDED) else -1
     match = engine.pattern("embedded").search(text, start)
     return match.start() if match is not None and match.start() > 0 else -1
 

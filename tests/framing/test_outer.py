@@ -1,0 +1,104 @@
+"""Prefixes of collectors, alone and stacked."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.framing.support import framed
+
+VLLM = "(APIServer pid=1) INFO 09-12 10:00:00 [core.py:59] text"
+SGLANG = "[2026-11-30 02:55:49 TP0] text"
+
+
+@pytest.mark.parametrize("inner", [VLLM, SGLANG])
+@pytest.mark.parametrize(
+    ("prefix", "stream"),
+    [
+        ("vllm-1  | ", "vllm-1"),
+        ("engine | ", "engine"),
+        ("2026-06-24T17:38:02.436246479+02:00 stderr F ", ""),
+        ("2026-06-24T17:38:02.436246479Z ", ""),
+        ("[pod/vllm-7f9-x/server] ", "pod/vllm-7f9-x/server"),
+        ("Nov 30 03:24:15 node7 vllm.service[812]: ", "node7 vllm.service"),
+        ("2026-11-30T03:24:15+0000 node7 vllm[812]: ", "node7 vllm"),
+        ("<30>Nov 30 03:24:15 node7 vllm[812]: ", "node7 vllm"),
+        ("[2025-05-20T05:24:25Z] ", ""),
+        ("2025-02-04 21:21:33 ", ""),
+        ("2025-02-04 21:21:33,123 ", ""),
+        ("\x1b_bk;t=1715000000000\x07", ""),
+        ("> ", ""),
+        ("- ", ""),
+        ("**", ""),
+        ("  3: ", ""),
+        ("0|vllm  | ", "0|vllm"),
+        ("[rank0]: ", ""),
+        ("[pod/a/b] 2026-06-24T17:38:02.4Z ", "pod/a/b"),
+        ("vllm-1  | 2025-02-04 21:21:33 ", "vllm-1"),
+        ("2026-06-24T17:38:02Z vllm-1  | ", "vllm-1"),
+    ],
+)
+def test_prefix(prefix: str, stream: str, inner: str) -> None:
+    (record,) = framed(prefix + inner + "\n")
+    assert (record.text, record.form, record.stream) == ("text", "log", stream)
+
+
+@pytest.mark.parametrize("inner", [VLLM, SGLANG])
+def test_docker_json_file(inner: str) -> None:
+    entries = [
+        json.dumps({"log": part, "stream": "stderr", "time": "2026-11-30T02:55:49.5Z"})
+        for part in (inner[:10], inner[10:] + "\n", "raw\n")
+    ]
+    records = framed("\n".join(entries) + "\n")
+    assert [record.text for record in records] == ["text", "raw"]
+    assert (records[0].line, records[0].last_line, records[1].line) == (1, 2, 3)
+
+
+def test_cri_parts_are_joined_per_stream() -> None:
+    lines = (
+        "[pod/a/c] 2026-06-24T17:38:02Z stdout P [2026-06-24 15:38:02] KV Cache is allo\n"
+        "[pod/b/c] 2026-06-24T17:38:02Z stdout F [2026-06-24 15:38:02] other\n"
+        "[pod/a/c] 2026-06-24T17:38:02Z stdout F cated. #tokens: 5\n"
+    )
+    assert sorted((r.stream, r.text) for r in framed(lines)) == [
+        ("pod/a/c", "KV Cache is allocated. #tokens: 5"),
+        ("pod/b/c", "other"),
+    ]
+
+
+def test_json_formatter() -> None:
+    entry = {
+        "asctime": "2026-11-30 02:55:49,123", "levelname": "ERROR", "name": "vllm.v1.engine.core",
+        "processName": "Worker_TP1", "process": 77, "message": "EngineCore failed to start.", "filename": "core.py",
+        "lineno": 5, "exc_info": "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\nValueError: no",
+    }  # fmt: skip
+    message, trace = framed(json.dumps(entry) + "\nplain\n")[:2]
+    assert (message.text, message.level, message.module) == ("EngineCore failed to start.", "ERROR", "core.py:5")
+    assert (message.process, message.rank, message.pid, message.stamp) == (
+        "Worker_TP1", "Worker_TP1", 77, "2026-11-30 02:55:49,123",
+    )  # fmt: skip
+    assert (trace.form, trace.line, trace.text.split("\n")[-1]) == ("traceback", 1, "ValueError: no")
+
+
+def test_a_bar_is_no_compose_prefix() -> None:
+    assert [r.form for r in framed("100%|████| 4/4 [00:01<00:00,  2.33it/s]\n")] == ["bar"]
+
+
+def test_tables_are_no_compose_prefix() -> None:
+    (record,) = framed("gpu | memory | state\n")
+    assert (record.stream, record.text) == ("", "gpu | memory | state")
+
+
+def test_indentation_survives_a_bracketed_stamp() -> None:
+    trace = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    x\nValueError: no'
+    (record,) = framed("".join(f"[2025-05-20T05:24:29Z] {line}\n" for line in trace.split("\n")))
+    assert (record.form, record.text) == ("traceback", trace)
+
+
+def test_markdown_and_entities() -> None:
+    (record,) = framed("> [2026-11-30 02:55:49] max\\_total\\_num\\_tokens=5, a=&quot;b&quot; &lt;X&gt;\n")
+    assert record.text == 'max_total_num_tokens=5, a="b" <X>'
+    assert framed("```\n" + SGLANG + "\n```\n")[0].line == 2
+    (record,) = framed("\\[2026-11-30 02:55:49 TP0\\] text\n")
+    assert (record.form, record.rank) == ("log", "TP0")

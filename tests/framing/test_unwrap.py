@@ -1,0 +1,58 @@
+"""Pastes wrapped at a terminal's width."""
+
+from __future__ import annotations
+
+import textwrap
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from analyzer.framing.unwrap import wrap_width
+from tests.framing.support import framed, texts
+
+LINES = [
+    "INFO 05-09 02:41:10 [api_server.py:1043] args: Namespace(model='/models/Llama-4', port=8000, "
+    + ", ".join(f"option_{n}=None" for n in range(60))
+    + ")",
+    "INFO 05-09 02:41:32 [config.py:753] This model supports multiple tasks: {'generate', 'score', 'embed', 'classify', "
+    "'reward'}. Defaulting to 'generate'.",
+    "INFO 05-09 02:42:00 [ray_utils.py:335] No current placement group found.",
+    "(Worker_TP0 pid=7) INFO 05-09 02:55:02 [gpu_model_runner.py:1697] Graph capturing finished in 230 secs, took 1.49 GiB "
+    "and left a little more to say at the end of this line",
+    'ERROR 05-09 03:01:59 [core.py:402]   File "/usr/local/lib/python3.12/dist-packages/ray/experimental/channel.py", line '
+    "683, in get_unique_id_of_the_communicator",
+]
+
+
+def wrapped(lines: list[str], width: int) -> str:
+    return "".join(line[at : at + width] + "\n" for line in lines for at in range(0, len(line), width))
+
+
+@given(st.sampled_from([80, 100, 119, 120, 130, 147, 160]))
+def test_rejoined_at_any_width(width: int) -> None:
+    records = framed(wrapped(LINES * 3, width))
+    expected = framed("\n".join(LINES * 3) + "\n")
+    assert [record.text for record in records] == [record.text for record in expected]
+
+
+def test_a_shortened_process_tag() -> None:
+    lines = wrapped(LINES, 130).split("\n")
+    shortened = "\n".join(line.replace("(Worker_TP0 pid=7)", "(W pid=7)") for line in lines)
+    assert any("finished in 230 secs" in text for text in texts(shortened))
+
+
+def test_line_numbers() -> None:
+    first, second = framed(wrapped(LINES, 100))[:2]
+    height = len(textwrap.wrap("x" * len(LINES[0]), 100))
+    assert (first.line, first.last_line, second.line) == (1, height, height + 1)
+
+
+def test_logs_that_are_not_wrapped() -> None:
+    rows = [
+        f"[2026-05-24 03:51:{n:02} TP0] Decode batch, #running-req: 4, #token: 2642688, token usage: 1.00"
+        for n in range(40)
+    ]
+    assert wrap_width(rows) == 0
+    assert wrap_width([*rows[:20], "=" * 80, "text", "=" * 80, "more", "=" * 80, "end"]) == 0
+    long = rows[0] + "x" * 900
+    assert wrap_width([long, *wrapped(LINES, 100).split("\n")]) == 0
