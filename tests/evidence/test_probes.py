@@ -1,0 +1,85 @@
+"""Probes of a server: each link of the chain has a verdict of its own."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import time
+
+import pytest
+
+from analyzer.errors import UserError
+from analyzer.evidence.http import ask, fetch_text
+from analyzer.evidence.probes import Probe, probe
+from tests.evidence.test_metrics import AFTER, BEFORE
+from tests.support.server import Answer, serve
+
+MODELS = json.dumps({"object": "list", "data": [{"id": "tiny", "max_model_len": 2048}]})
+COMPLETION = json.dumps({"choices": [{"text": " two three"}]})
+
+
+def healthy() -> dict[str, Answer]:
+    texts = itertools.chain([BEFORE], itertools.repeat(AFTER))
+    return {
+        "/health": (200, ""),
+        "/v1/models": (200, MODELS),
+        "/v1/completions": (200, COMPLETION),
+        "/metrics": lambda: (200, next(texts)),
+    }
+
+
+def states(result: Probe) -> dict[str, str]:
+    return {link.name: link.state for link in result.links}
+
+
+def test_a_working_server() -> None:
+    with serve(healthy()) as url:
+        result = probe(url)
+    assert set(states(result).values()) == {"ok"}
+    facts = {f.name: f.value for f in result.facts}
+    assert facts["http.generates"] is True
+    assert facts["http.context"] == 2048
+    assert facts["metrics.accepted"] == 41
+
+
+def test_a_dead_engine_whose_health_still_answers() -> None:
+    routes = {**healthy(), "/v1/completions": (500, "EngineDeadError"), "/metrics": (200, BEFORE)}
+    with serve(routes) as url:
+        result = probe(url)
+    assert states(result)["healthy"] == "ok"
+    assert states(result)["generates"] == "broken"
+    assert states(result)["metrics move"] == "unknown"
+
+
+def test_nothing_listens() -> None:
+    result = probe("http://127.0.0.1:9", timeout=1)
+    assert states(result) == {"listening": "broken"}
+    assert {f.name: f.value for f in result.facts}["http.health"] == 0
+
+
+def test_not_an_llm_server() -> None:
+    with serve({"/health": (200, "ok"), "/v1/models": (200, "<html>")}) as url:
+        result = probe(url)
+    assert states(result)["lists the model"] == "broken"
+    assert states(result)["generates"] == "unknown"
+
+
+def test_an_address_that_is_none() -> None:
+    with pytest.raises(UserError, match="not an address"):
+        probe("localhost:8000")
+
+
+def test_slow_and_endless_answers_end() -> None:
+    with serve({"/slow": "slow", "/endless": "endless"}) as url:
+        started = time.monotonic()
+        assert "no answer in" in ask(f"{url}/slow", timeout=0.5).error
+        assert "larger than" in ask(f"{url}/endless", timeout=5, limit=1 << 20).error
+        assert time.monotonic() - started < 4
+
+
+def test_errors_are_sentences() -> None:
+    with serve({"/metrics": (401, "")}) as url:
+        with pytest.raises(UserError, match="bearer token"):
+            fetch_text(f"{url}/metrics")
+        with pytest.raises(UserError, match="answers 404"):
+            fetch_text(f"{url}/other")
