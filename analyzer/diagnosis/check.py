@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
-from analyzer.diagnosis.expression import ExpressionError, Node, children, render
+from analyzer.diagnosis.expression import ExpressionError, render
+from analyzer.diagnosis.nodes import Node, children
 from analyzer.diagnosis.units import (
     ANY,
     BOOL,

@@ -13,8 +13,9 @@ from typing import Any
 
 from analyzer.diagnosis.causes import BENIGN, CAUSES, RUNTIME, STARTUP, TOPICS
 from analyzer.diagnosis.check import Scope, boolean, infer, unguarded
-from analyzer.diagnosis.expression import ExpressionError, Node, children, parse, walk
+from analyzer.diagnosis.expression import ExpressionError, parse
 from analyzer.diagnosis.model import Choice, RuleFile, validate
+from analyzer.diagnosis.nodes import Node, children, walk
 from analyzer.diagnosis.patterns import PatternError, compile_pattern
 from analyzer.diagnosis.templates import compile_template
 from analyzer.diagnosis.units import Type, describe, type_of, unify

@@ -11,7 +11,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from analyzer.diagnosis.expression import Node
+from analyzer.diagnosis.nodes import Node
 from analyzer.diagnosis.patterns import search
 
 

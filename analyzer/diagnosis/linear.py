@@ -8,6 +8,7 @@ that it matches: all of ASCII and a few beyond it.
 from __future__ import annotations
 
 import re
+import warnings
 from dataclasses import dataclass, field
 
 from analyzer.diagnosis.patterns import PatternError, _class_end
@@ -42,8 +43,10 @@ def check_piece(piece: str, ignore_case: bool) -> tuple[str, str]:
     Raises ``PatternError`` when the piece may be slow or is wrong.
     """
     try:
-        re.compile(piece, re.MULTILINE)
-    except (re.error, OverflowError, RecursionError) as error:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", FutureWarning)  # a doubtful class such as [[a]
+            re.compile(piece, re.MULTILINE)
+    except (re.error, OverflowError, RecursionError, FutureWarning) as error:
         raise PatternError(f"is no pattern: {error}") from None
     reader = _Reader(piece, ignore_case)
     alternatives = reader.alternatives(0)

@@ -114,6 +114,8 @@ def _sentence(error: Any) -> str:
         return f"{parts[0]}: a case is {{if: …, then: …}} or {{else: …}}; put an expression with a comma in quotes"
     place = ".".join(part for part in parts if not part.startswith(("literal", "list[", "union", "function-")))
     kind, given = error["type"], error.get("input")
+    if "(" in place or ")" in place:
+        return f"{parts[0]}: an expression with a comma inside {{…}} must be in quotes (near {place[:60]!r})"
     shown = repr(given) if len(repr(given)) <= 60 else repr(given)[:57] + "..."
     if kind == "extra_forbidden":
         return f"{place}: there is no such field"

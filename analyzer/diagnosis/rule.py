@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from analyzer.diagnosis.expression import Node
+from analyzer.diagnosis.nodes import Node
 
 
 @dataclass(frozen=True, slots=True)

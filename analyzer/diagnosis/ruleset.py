@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 
 MAX_FILES = 5_000
 _COMPILER = (
-    "causes", "check", "compiler", "expression", "linear", "model", "patterns", "rule", "syntax", "templates", "units",
-    "versions", "yamlfile",
+    "causes", "check", "compiler", "expression", "linear", "model", "nodes", "patterns", "rule", "syntax", "templates",
+    "units", "versions", "yamlfile",
 )  # fmt: skip
 """Modules whose change makes every compiled rule stale."""
 

@@ -6,7 +6,8 @@ from typing import Any
 
 from lark import Token, Transformer, v_args
 
-from analyzer.diagnosis.expression import LITERAL_ARGUMENTS, ExpressionError, Node, compile_text_pattern
+from analyzer.diagnosis.expression import LITERAL_ARGUMENTS, ExpressionError, compile_text_pattern
+from analyzer.diagnosis.nodes import Node
 from analyzer.diagnosis.units import LITERALS
 
 

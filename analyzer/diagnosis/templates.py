@@ -7,7 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 from analyzer.diagnosis.evaluate import Unknown, as_number
-from analyzer.diagnosis.expression import ExpressionError, Node
+from analyzer.diagnosis.nodes import Node
 from analyzer.units import show
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ MAX_SHOWN = 300
 def compile_template(text: str, scope: Scope) -> list[Any]:
     """The parts of ``text``: plain texts, and ``[node, unit, format]``. Raises ``ExpressionError``."""
     from analyzer.diagnosis.check import infer
-    from analyzer.diagnosis.expression import parse
+    from analyzer.diagnosis.expression import ExpressionError, parse
 
     parts: list[Any] = []
     at = 0

@@ -163,7 +163,9 @@ def quantity(name: str, value: Any, unit: str) -> Any:
             sign, node = -1, node[1]
         if node[0] != "n":
             raise ExpressionError(f"{value!r} is no quantity")
-        unify(type_of(node[2]) if node[2] else number_literal(node[1]), wanted, f"gives for {describe(wanted)}:")
+        given = type_of(node[2]) if node[2] else number_literal(node[1])
+        if not (given.label == "bytes" and wanted.label.startswith("bytes_per_")):  # "40 MiB" for a slot's bytes
+            unify(given, wanted, f"gives for {describe(wanted)}:")
     except (ExpressionError, UnitError) as error:
         raise UserError(f"facts: {name}: {error}") from None
     return sign * node[1]

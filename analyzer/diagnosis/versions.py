@@ -9,8 +9,9 @@ import re
 from collections.abc import Sequence
 from typing import TypeAlias
 
-Version: TypeAlias = tuple[tuple[int, ...], tuple[int, int], tuple[int, int]]
-"""Release, (phase, number) of rc or final, (phase, number) of dev or post."""
+Version: TypeAlias = tuple[tuple[int, ...], tuple[int, int], int, int]
+"""Release; (phase, number) of a, b, rc or final; post number from 1, 0 without one; dev number, huge without one."""
+_NO_DEV = 10**9
 
 _VERSION = re.compile(
     r"v?(\d{1,6}(?:\.\d{1,6}){0,4})(?:[._-]?(a|alpha|b|beta|rc)[._-]?(\d{0,6}))?"
@@ -30,12 +31,12 @@ def parse_version(text: str) -> Version:
     while len(release) > 1 and release[-1] == 0:
         release = release[:-1]
     phase = (_PHASES[match[2].lower()], int(match[3] or 0)) if match[2] else (0, 0)
-    after = (1, int(match[4] or 0)) if match[4] is not None else (0, 0)
-    if match[5] is not None:  # a dev version comes before what it leads to
-        after = (after[0] - 1, int(match[5] or 0)) if after[0] == 0 else (after[0], after[1] - 1)
-        if not match[2]:
-            phase = (-4, 0)
-    return release, phase, after
+    post = int(match[4] or 0) + 1 if match[4] is not None else 0
+    if match[5] is None:
+        return release, phase, post, _NO_DEV
+    if not match[2] and not post:  # a dev version of the release itself comes before its a, b and rc
+        phase = (-4, 0)
+    return release, phase, post, int(match[5] or 0)
 
 
 def parse_constraint(text: str) -> list[list[list[str]]]:

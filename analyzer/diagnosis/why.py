@@ -9,7 +9,8 @@ from typing import Any
 from analyzer.diagnosis.benign import BenignRules
 from analyzer.diagnosis.decide import FIRES, NOT_MEANT, QUIET, decide, meant_for
 from analyzer.diagnosis.evaluate import Evaluator, Unknown
-from analyzer.diagnosis.expression import Node, children, render
+from analyzer.diagnosis.expression import render
+from analyzer.diagnosis.nodes import Node, children
 from analyzer.diagnosis.rule import Rule
 from analyzer.diagnosis.supply import how_to_supply
 from analyzer.diagnosis.view import RunView
