@@ -9,7 +9,9 @@ import sys
 from pathlib import Path
 
 from analyzer.diagnosis import testing
-from analyzer.diagnosis.ruleset import load_folder, twice
+from analyzer.diagnosis.lint import lint
+from analyzer.diagnosis.rule import Rule
+from analyzer.diagnosis.ruleset import load_folder
 from analyzer.errors import UserError
 from analyzer.resources import data_dir
 
@@ -17,16 +19,19 @@ from analyzer.resources import data_dir
 def main(arguments: list[str]) -> int:
     """Checks the given folders, or the shipped rules."""
     wrong: list[str] = []
-    rules = []
+    rules: list[Rule] = []
+    shipped: list[Rule] = []
     try:
         for path in [Path(a) for a in arguments] or [data_dir("rules")]:
             folder = load_folder(path)
             wrong += folder.problems + folder.lint
             rules += folder.rules
+        shipped = load_folder(data_dir("rules")).rules
     except UserError as error:
         wrong.append(str(error))
     results = testing.run(rules)
-    wrong += twice(rules) + testing.failed(results)
+    own = {rule.id for rule in rules}
+    wrong += lint(rules, [rule for rule in shipped if rule.id not in own]) + testing.failed(results)
     skipped = sum(r.skipped for r in results)
     sys.stdout.write("".join(f"{line}\n" for line in wrong))
     counts = f"{len(rules)} rules, {len(results)} cases, {skipped} on samples left out, {len(wrong)} complaints"
