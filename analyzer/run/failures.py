@@ -78,6 +78,8 @@ class Entry:
     user_code: bool = False
     code: int | None = None
     key: str = ""
+    echo: bool = False
+    """It repeats another process's error in its own words."""
 
     @property
     def hard_exception(self) -> bool:
@@ -108,6 +110,7 @@ class FailureLog:
         self.stop: tuple[int, Where] | None = None
         self.first_death: int | None = None
         self._by_key: dict[str, Entry] = {}
+        self._unended: Record | None = None
         self._served: list[int] = []
         self._heads: dict[tuple[int | None, str, str], tuple[int, str]] = {}
         self._ready: int | None = None
@@ -128,6 +131,7 @@ class FailureLog:
     def traceback(self, record: Record, order: int, stage: str, ready: bool) -> None:
         """Takes a traceback record."""
         parsed = self._with_head(record, parse(record.text))
+        self._unended = record if parsed.unended else None
         root = parsed.root
         base = Failure(
             exception=root.exception if root else "",
@@ -148,6 +152,21 @@ class FailureLog:
         self._drop_head_only(entry)
         self._add(entry, record)
 
+    def _completed(self, record: Record) -> Record | None:
+        """The last traceback with ``record`` as its end, if it had none and is of the same process, right before."""
+        last = self._unended
+        if last is None or _process(last) != _process(record) or record.line - last.last_line > 2:
+            return None
+        count = last.text.count("\n") + 1
+        added = record.text.count("\n") + 1
+        lines = (*map(last.line_of, range(count)), *map(record.line_of, range(added)))
+        text = f"{last.text}\n{record.text}"
+        return replace(last, text=text, last_line=max(last.last_line, record.last_line), lines=lines)
+
+    def _forget_last(self) -> None:
+        if self.entries and self._unended is not None and self.entries[-1].failure.first_line == self._unended.line:
+            self._by_key.pop(self.entries.pop().key, None)
+
     def head(self, record: Record) -> None:
         """Takes a line that may announce the next traceback of its process ("Exception in ASGI application")."""
         if CLIENT_HEAD.search(record.text):
@@ -166,6 +185,7 @@ class FailureLog:
             return
         if entry.failure.first_line - last.failure.first_line <= 1:
             self.entries.pop()
+            entry.failure.first_line = min(entry.failure.first_line, last.failure.first_line)
 
     def signal(self, record: Record, signal: Signal, order: int, stage: str, ready: bool) -> None:
         """Takes a line that bears on life and death."""
@@ -194,6 +214,10 @@ class FailureLog:
         found = exception_line(record.text.split("\n", 1)[0])
         if found is None:
             return False
+        if (whole := self._completed(record)) is not None:
+            self._forget_last()
+            self.traceback(whole, order, stage, ready)
+            return True
         message = (found[1] + "\n" + record.text.partition("\n")[2]).strip()
         failure = Failure(
             found[0], message[:4000], (Where.of(record),), record.line, (), record.process, record.rank,
@@ -215,10 +239,11 @@ class FailureLog:
         short = failure.exception.split("(", 1)[0].rsplit(".", 1)[-1]
         if remote := _REMOTE.match(failure.message):
             inner = remote.group(1).strip()
+            entry.echo = True
             echoed = any(_same_message(inner, e.failure.message) for e in self.entries if not e.failure.wrapper)
             failure.wrapper = echoed or not inner
             failure.message = inner or failure.message
-        elif short in _WRAPPER_CLASSES or _WRAPPER_TEXT.search(failure.message):
+        elif short in _WRAPPER_CLASSES or short == "RayTaskError" or _WRAPPER_TEXT.search(failure.message):
             failure.wrapper = True
         entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
         head = parsed.head if parsed else ""
@@ -233,8 +258,9 @@ class FailureLog:
     def _add(self, entry: Entry, record: Record) -> None:
         known = self._by_key.get(entry.key) if entry.key else None
         if known is not None:
-            ranks = dict.fromkeys((*known.failure.ranks, entry.failure.rank or record.process))
-            known.failure.ranks = tuple(r for r in ranks if r)
+            if not entry.echo:
+                ranks = dict.fromkeys((*known.failure.ranks, entry.failure.rank or record.process))
+                known.failure.ranks = tuple(r for r in ranks if r)
             return
         entry.failure.ranks = (entry.failure.rank,) if entry.failure.rank else ()
         if len(self.entries) >= _LIMIT:

@@ -281,6 +281,8 @@ def _engine_by_frames(failures: list[Failure]) -> str | None:
 
 def _frightening(record: Record) -> bool:
     """Whether a reader might take ``record`` for an error."""
+    if not record.text.strip():
+        return False
     return record.level in ("ERROR", "CRITICAL", "WARNING") or _SCARY.search(record.text) is not None
 
 

@@ -22,7 +22,7 @@ _COMMAND = re.compile(
     r"|docker +(?:run|start|restart)\b|torchrun )"
 )
 _PREAMBLE = re.compile(r"^(?:=+\n)?== (?:vLLM|SGLang|CUDA|PyTorch|Triton)[^=]*==|^NVIDIA Release ")
-_FAMILIAR = re.compile(r"^(?:APIServer|ApiServer_\d+|MainProcess)$")
+_ONE_OF_SEVERAL = re.compile(r"^ApiServer_\d+$")
 
 
 class Progress(Protocol):
@@ -88,7 +88,7 @@ def _same_start(before: Mark, record: Record, run: Progress) -> bool:
     if record.pid == before.pid:
         return run.order - before.order <= 40
     near = record.time is None or before.time is None or abs(record.time - before.time) <= 30
-    return near and bool(_FAMILIAR.match(record.process))
+    return near and bool(_ONE_OF_SEVERAL.match(record.process))
 
 
 def _attempt(run: Progress) -> bool:

@@ -66,6 +66,8 @@ class Traceback:
     headless: bool = False
     frames: tuple[Frame, ...] = ()
     """Frames of a part that has no exception."""
+    unended: bool = False
+    """The last part, were it only a traceback quoted inside a message, has frames and no exception."""
 
     @property
     def root(self) -> Link | None:
@@ -139,6 +141,7 @@ class _Reader:
         self.grouped = False
         self.lost: tuple[Frame, ...] = ()
         self.dangling = False
+        self.unended = False
 
     def line(self, index: int, raw: str) -> None:
         text = raw
@@ -214,6 +217,7 @@ class _Reader:
         part, self.open = self.open, None
         if part is None:
             return
+        self.unended = not part.exception
         if part.exception:
             self.links.append(part.closed())
             self.dangling = False
@@ -226,7 +230,7 @@ def parse(text: str) -> Traceback:
     """The traceback in ``text``; never raises. A text without one gives a cut traceback without links."""
     reader = _Reader()
     for index, line in enumerate(text.split("\n")):
-        reader.line(index, line.rstrip("\r"))
+        reader.line(index, line.rstrip("\r").removesuffix("^M"))
     reader.finish()
     return Traceback(
         head="\n".join(reader.head)[:_MESSAGE_CHARS],
@@ -234,4 +238,5 @@ def parse(text: str) -> Traceback:
         cut=reader.dangling,
         headless=reader.headless,
         frames=reader.lost,
+        unended=reader.unended,
     )

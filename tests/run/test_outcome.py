@@ -1,0 +1,215 @@
+"""Outcome and cause from evidence, on whole real logs and on short ones made from real lines."""
+
+from __future__ import annotations
+
+import pytest
+
+from analyzer.run.facts import Fact, Where
+from analyzer.run.model import Run
+from analyzer.run.outcome import refine_outcome, weigh_witnesses
+from tests.run.helpers import SAMPLES, folded, only
+
+REAL = [
+    # sample, outcome, exception or label, a line of the proof
+    ("vllm_0.32.0_kill_engine_busy", "crashed at runtime", "engine process died", 106),
+    ("vllm_0.32.0_kill_worker_tp2b", "crashed at runtime", "worker died", 119),
+    ("vllm_0.32.0_hybrid_gdn_crash", "crashed at runtime", "RuntimeError", 186),
+    ("vllm_0.32.0_eagle_bad_arch", "crashed at startup", "ValidationError", 54),
+    ("vllm_0.10.2_quant_mismatch", "crashed at startup", "ValidationError", 53),
+    ("vllm_0.18.1_kv_too_small_hf", "crashed at startup", "ValueError", 68),
+    ("vllm_0.32.0_kv_space_oom", "crashed at startup", "ValueError", 55),
+    ("sglang_0.5.23_kill_scheduler", "crashed at runtime", "process died", 80),
+    ("sglang_0.5.23_bad_path", "crashed at startup", "HFValidationError", 16),
+    ("sglang_0.5.23_ngram_spec", "crashed at startup", "IndexError", 157),
+    ("sglang_0.5.23_tp2", "crashed at startup", "AssertionError", 46),
+    ("sglang_0.5.23_ctx_over", "crashed at startup", "ValueError", 35),
+    ("sglang_0.5.17_dense_too_small_mf", "crashed at startup", "ValueError", 49),
+    ("sglang_0.5.17_hybrid_qwen35_nextn_missing_deep_gemm", "crashed at startup", "ModuleNotFoundError", 76),
+    ("sglang_0.5.17_dense_kill_scheduler", "crashed at runtime", "process died", 46),
+]
+HEALTHY = ["vllm_0.24.0_normal", "vllm_0.13.0_sigterm_busy", "vllm_0.32.0_api_errors"]
+
+
+@pytest.mark.parametrize(("name", "outcome", "exception", "line"), REAL)
+def test_real_failures(name: str, outcome: str, exception: str, line: int) -> None:
+    run = only((SAMPLES / "failures" / f"{name}.log").read_bytes())
+    assert run.outcome == outcome
+    assert run.failure is not None
+    assert run.failure.exception.endswith(exception)
+    assert any(abs(w.line - line) <= 2 for w in run.failure.where)
+
+
+@pytest.mark.parametrize("name", HEALTHY)
+def test_a_stop_that_looks_violent_is_a_stop(name: str) -> None:
+    run = only((SAMPLES / "failures" / f"{name}.log").read_bytes())
+    assert (run.outcome, run.failure) == ("stopped", None)
+
+
+@pytest.mark.parametrize("name", [*(n for n, *_ in REAL), *HEALTHY])
+def test_a_cut_log_never_claims_what_comes_later(name: str) -> None:
+    """At every tenth line: no crash of the program, no failure before the first line that shows one."""
+    lines = (SAMPLES / "failures" / f"{name}.log").read_bytes().split(b"\n")
+    whole = only(b"\n".join(lines))
+    first = min((f.first_line for f in whole.failures), default=len(lines) + 1)
+    for cut in range(10, len(lines), 10):
+        runs = folded(b"\n".join(lines[:cut]))
+        for run in runs:
+            assert all(w.line <= cut for f in run.failures for w in f.where)
+            if cut < first:
+                assert run.failure is None, f"cut at {cut}"
+                assert not run.outcome.startswith("crashed")
+
+
+ENGINE_DEAD = (
+    "(APIServer pid=1) ERROR 11-30 02:00:05 [async_llm.py:700] AsyncLLM output_handler failed.\n"
+    "(APIServer pid=1) ERROR 11-30 02:00:05 [async_llm.py:700] Traceback (most recent call last):\n"
+    '(APIServer pid=1) ERROR 11-30 02:00:05 [async_llm.py:700]   File "/vllm/v1/engine/async_llm.py", line 5, in output_handler\n'
+    "(APIServer pid=1) ERROR 11-30 02:00:05 [async_llm.py:700] vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered"
+    " an issue. See stack trace (above) for the root cause.\n"
+)
+READY = (
+    "(APIServer pid=1) INFO 11-30 01:59:00 [utils.py:1] non-default args: {'model': '/m'}\n"
+    "(APIServer pid=1) INFO:     Application startup complete.\n"
+)
+STOP = "(APIServer pid=1) INFO 11-30 02:00:04 [launcher.py:1] [shutdown] API server: shutdown triggered\n"
+
+
+def test_order_of_stop_and_death_decides() -> None:
+    stopped = only(READY + STOP + ENGINE_DEAD)
+    assert (stopped.outcome, stopped.failure) == ("stopped", None)
+    died = only(READY + ENGINE_DEAD + STOP)
+    assert died.outcome == "crashed at runtime"
+    assert died.failure is not None and died.failure.kind == "elsewhere"
+
+
+def test_the_first_exception_is_the_cause_and_its_echoes_count_once() -> None:
+    def rank(number: int, line: str) -> str:
+        return f"(Worker_TP{number} pid=1{number}) ERROR 11-30 02:00:01 [x.py:1] {line}\n"
+
+    text = READY
+    for number in (1, 0):
+        text += rank(number, "Traceback (most recent call last):")
+        text += rank(number, '  File "/vllm/worker.py", line 5, in execute_model')
+        text += rank(number, "RuntimeError: Unexpected head dim size, 32")
+    text += (
+        "(EngineCore pid=9) ERROR 11-30 02:00:02 [core.py:1] Traceback (most recent call last):\n"
+        '(EngineCore pid=9) ERROR 11-30 02:00:02 [core.py:1]   File "/vllm/core.py", line 5, in run_busy_loop\n'
+        "(EngineCore pid=9) ERROR 11-30 02:00:02 [core.py:1] RuntimeError: Worker failed with error"
+        " 'Unexpected head dim size, 32', please check the stack trace above for the root cause\n"
+    )
+    run = only(text + ENGINE_DEAD)
+    assert run.failure is not None
+    assert run.failure.message == "Unexpected head dim size, 32"
+    assert run.failure.ranks == ("Worker_TP1", "Worker_TP0")
+    assert sum(not (f.wrapper or f.consequence) for f in run.failures) == 1
+
+
+def test_a_refused_request_is_no_failure_of_the_server() -> None:
+    text = READY + (
+        "(APIServer pid=1) ERROR:    Exception in ASGI application\n"
+        "Traceback (most recent call last):\n"
+        '  File "/site-packages/starlette/routing.py", line 5, in app\n'
+        '  File "/site-packages/vllm/entrypoints/openai/serving_chat.py", line 5, in create_chat_completion\n'
+        "ValueError: This model's maximum context length is 2048 tokens. However, you requested 3000 tokens\n"
+        'INFO:     127.0.0.1:4 - "POST /v1/chat/completions HTTP/1.1" 400 Bad Request\n'
+    )
+    run = only(text)
+    assert run.outcome == "serving"
+    assert run.failure is None
+    assert any(f.request_level for f in run.failures)
+
+
+def test_a_soft_error_of_the_network_yields_to_a_hard_one_beside_it() -> None:
+    head = "[2026-01-01 10:00:0{} TP{}] Scheduler hit an exception: Traceback (most recent call last):\n"
+    text = (
+        "[2026-01-01 09:59:00] server_args={'model_path': '/m'}\n"
+        + head.format(1, 0)
+        + '  File "/sglang/srt/managers/scheduler.py", line 5, in event_loop_normal\n'
+        + "RuntimeError: [../gloo/transport/tcp/pair.cc:534] Connection closed by peer [10.0.0.1]:9\n"
+        + head.format(2, 1)
+        + '  File "/sglang/srt/managers/scheduler.py", line 5, in event_loop_normal\n'
+        + "ValueError: token_to_kv_pool_allocator memory leak detected! available_size=1\n"
+    )
+    run = only(text)
+    assert run.failure is not None
+    assert run.failure.exception == "ValueError"
+
+
+def test_cut_traceback_and_log_that_only_closes_the_story() -> None:
+    cut = only('[2026-01-01 10:00:01 PP0] Scheduler hit an exception: Traceback (most recent call last):\n  File "/s/a.py", line 5, in f\n')
+    assert cut.failure is not None and cut.failure.cut
+    closing = only("[2026-01-01 10:00:01] Received sigquit from a child process. It usually means the child failed.\n")
+    assert closing.failure is not None and closing.failure.kind == "elsewhere"
+
+
+def test_what_the_server_outlived_was_not_fatal() -> None:
+    text = (
+        READY
+        + "(EngineCore pid=9) ERROR 11-30 02:00:02 [core.py:1] ValueError: something odd in a plugin\n"
+        + 'INFO:     127.0.0.1:4 - "POST /v1/completions HTTP/1.1" 200 OK\n'
+    )
+    assert only(text).outcome == "serving"
+
+
+@pytest.mark.parametrize(
+    ("line", "exception"),
+    [
+        ("vllm: error: unrecognized arguments: --max-model-length-tokens 5", "bad arguments"),
+        ("bash: line 1: vllm: command not found", "command not found"),
+        ('docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].', "container runtime"),
+        ("Killed", "killed"),
+        ("Memory cgroup out of memory: Killed process 77 (VLLM::EngineCore) total-vm:1kB", "out of memory (host)"),
+        ("!!!!!!! Segfault encountered !!!!!!!", "segmentation fault"),
+        ("terminate called after throwing an instance of 'c10::Error'", "abort"),
+    ],
+)
+def test_ends_without_an_exception(line: str, exception: str) -> None:
+    run = only(READY.replace("INFO:     Application startup complete.", "INFO 11-30 01:59:01 [x.py:1] x") + line + "\n")
+    assert run.failure is not None
+    assert run.failure.exception == exception
+
+
+@pytest.mark.parametrize(
+    ("facts", "outcome", "label"),
+    [
+        ({"container.exit_code": 0}, "stopped", None),
+        ({"container.exit_code": 137}, "crashed at runtime", "process died"),
+        ({"container.exit_code": 137, "container.oom_killed": True}, "crashed at runtime", "out of memory (host)"),
+        ({"container.exit_code": 143}, "stopped", None),
+        ({}, "serving", None),
+    ],
+)
+def test_witnesses_take_part(facts: dict[str, object], outcome: str, label: str | None) -> None:
+    run = only(READY)
+    for name, value in facts.items():
+        run.facts.put(Fact(name, value, "count", origin="container"))
+    weigh_witnesses(run)
+    assert run.outcome == outcome
+    assert (run.failure.exception if run.failure else None) == label
+
+
+def test_degraded_needs_a_real_defect() -> None:
+    class Found:
+        def __init__(self, cause: str, severity: str) -> None:
+            self.cause, self.severity = cause, severity
+
+    def judged(*found: Found) -> str:
+        run = Run(1, "x", outcome="serving", outcome_basis=(Where("x", 1),))
+        return refine_outcome(run, found)
+
+    assert judged(Found("spec-never-accepts", "warning")) == "degraded"
+    assert judged(Found("context-exceeds-pool", "critical")) == "degraded"
+    assert judged(Found("context-exceeds-pool", "warning"), Found("pool-low-fraction", "critical")) == "serving"
+
+
+def test_unfinished_steps_are_named() -> None:
+    text = (
+        "[2026-01-01 10:00:00] server_args={'model_path': '/m'}\n"
+        "[2026-01-01 10:00:01 TP0] Load weight begin. avail mem=78.00 GB\n"
+        "[2026-01-01 10:00:01 TP1] Load weight begin. avail mem=78.00 GB\n"
+        "[2026-01-01 10:05:01 TP0] Load weight end. type=LlamaForCausalLM, dtype=torch.bfloat16, avail mem=40.00 GB, mem usage=38.00 GB.\n"
+    )
+    run = only(text)
+    assert run.outcome == "starting"
+    assert run.facts.value("end.unfinished") == "loading weights (rank TP1)"
+    assert run.facts.value("end.waited") == 300.0

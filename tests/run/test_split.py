@@ -1,0 +1,112 @@
+"""Several runs in one stream, and several processes of one run."""
+
+from __future__ import annotations
+
+from tests.run.helpers import SAMPLES, folded
+
+ARGS = "[2026-01-01 {time}] server_args={{'model_path': '/m', 'tp_size': 1}}\n"
+FAILED = (
+    "[2026-01-01 {time}] Scheduler hit an exception: Traceback (most recent call last):\n"
+    '  File "/sglang/srt/managers/scheduler.py", line 1, in __init__\n'
+    "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.\n"
+    "[2026-01-01 {time}] Received sigquit from a child process. It usually means the child failed.\n"
+)
+
+
+def test_restart_loop() -> None:
+    text = "".join(
+        ARGS.format(time=f"10:0{n}:00") + FAILED.format(time=f"10:0{n}:30") for n in range(3)
+    )
+    runs = folded(text)
+    assert [run.outcome for run in runs] == ["crashed at startup"] * 3
+    assert [(run.first_line, run.last_line) for run in runs] == [(1, 5), (6, 10), (11, 15)]
+    assert "3 runs" in runs[-1].notes[-1] and "same cause" in runs[-1].notes[-1] and "30 s" in runs[-1].notes[-1]
+
+
+def test_attempts_of_one_shell() -> None:
+    text = (
+        "$ vllm serve /m --foo\nvllm: error: unrecognized arguments: --foo\n"
+        "$ vllm serve /m\n(APIServer pid=2) INFO 11-30 01:59:00 [utils.py:1] non-default args: {'model': '/m'}\n"
+        "(APIServer pid=2) INFO:     Application startup complete.\n"
+    )
+    runs = folded(text)
+    assert [run.outcome for run in runs] == ["crashed at startup", "serving"]
+    assert runs[1].first_line == 3
+
+
+def test_version_line_and_logo_are_one_start() -> None:
+    text = (
+        "(APIServer pid=1) INFO 11-30 01:59:00 [api_server.py:1] vLLM API server version 0.15.1\n"
+        "(APIServer pid=1) INFO 11-30 01:59:00 [utils.py:1]  ▄▄ ▄█ █     █     █ ▀▄▀ █  version 0.15.1\n"
+        "(APIServer pid=1) INFO 11-30 01:59:00 [utils.py:1] non-default args: {'model': '/m'}\n"
+    )
+    assert len(folded(text)) == 1
+
+
+def test_two_nodes_of_one_run_are_one_run() -> None:
+    text = (
+        "[2026-01-01 10:00:00] server_args={'model_path': '/m', 'nnodes': 2, 'node_rank': 0}\n"
+        "[2026-01-01 10:00:01] server_args={'model_path': '/m', 'nnodes': 2, 'node_rank': 1}\n"
+        "[2026-01-01 10:00:05 TP0] Load weight begin. avail mem=78.00 GB\n"
+        "[2026-01-01 10:00:05 TP8] Load weight begin. avail mem=78.00 GB\n"
+    )
+    assert len(folded(text)) == 1
+
+
+def test_two_services_of_one_file() -> None:
+    def line(service: str, text: str) -> str:
+        return f"{service}  | (APIServer pid=1) {text}\n"
+
+    text = "".join(
+        line(service, text)
+        for text in (
+            "INFO 11-30 01:59:00 [utils.py:1] non-default args: {'model': '/m'}",
+            "INFO:     Application startup complete.",
+        )
+        for service in ("vllm-a", "vllm-b")
+    )
+    assert [run.outcome for run in folded(text)] == ["serving", "serving"]
+
+
+def test_two_services_without_stream_names_are_told_apart_by_their_processes() -> None:
+    text = ""
+    for pid in (11, 22):
+        text += f"(APIServer pid={pid}) INFO 11-30 01:59:0{pid // 11} [api_server.py:1] vLLM API server version 0.11.0\n"
+        text += f"(APIServer pid={pid}) INFO 11-30 01:59:0{pid // 11} [utils.py:1] non-default args: {{'model': '/m{pid}'}}\n"
+    text += "(EngineCore_DP0 pid=12) INFO 11-30 01:59:10 [x.py:1] Starting to load model /m11...\n"
+    text += "(APIServer pid=11) INFO:     Application startup complete.\n"
+    runs = folded(text)
+    assert [run.outcome for run in runs] == ["serving", "starting"]
+
+
+def test_streams_of_one_server_are_merged_on_request() -> None:
+    from analyzer.framing import frame
+    from analyzer.parsing import default_catalog
+    from analyzer.run.fold import RunFolder
+
+    folder, catalog = RunFolder(merge=True), default_catalog()
+    out = "(APIServer pid=1) INFO 11-30 01:59:00 [utils.py:1] non-default args: {'model': '/m'}\n"
+    err = 'Traceback (most recent call last):\n  File "/vllm/a.py", line 1, in load_model\nRuntimeError: no topology\n'
+    for source, text in (("out.log", out), ("err.log", err)):
+        for record in frame([text.encode()], source):
+            folder.feed(record, catalog.match(record))
+    (run,) = folder.runs()
+    assert run.outcome == "crashed at startup"
+    assert run.failure is not None and run.failure.where[0].source == "err.log"
+
+
+def test_asking_early_and_often_changes_nothing() -> None:
+    from analyzer.framing import frame
+    from analyzer.parsing import default_catalog
+    from analyzer.run.fold import RunFolder
+
+    data = (SAMPLES / "failures" / "vllm_0.32.0_kill_engine_busy.log").read_bytes()
+    asked, quiet, catalog = RunFolder(), RunFolder(), default_catalog()
+    for number, record in enumerate(frame([data], "x")):
+        event = catalog.match(record)
+        asked.feed(record, event)
+        quiet.feed(record, event)
+        if number % 25 == 0:
+            asked.runs()
+    for a, b in zip(asked.runs(), quiet.runs(), strict=True):
+        assert (a.outcome, a.failure, a.stages, len(a.facts)) == (b.outcome, b.failure, b.stages, len(b.facts))
