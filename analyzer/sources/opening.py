@@ -172,7 +172,7 @@ def _tar(name: str, stream: Peekable, meter: Meter, depth: int) -> Iterator[Sour
                 inner = archive.extractfile(member) if member.isreg() else None
                 if inner is None or _hidden(member.name):
                     continue
-                yield from _unpack(f"{name}!{member.name}", Peekable(inner), meter, depth)
+                yield from _unpack(f"{name}!{member.name}", Peekable(_Member(inner, name)), meter, depth)
                 archive.members.clear()  # type: ignore[attr-defined]  # else each member's header stays in memory
     except (tarfile.TarError, EOFError) as error:
         raise UserError(f"{name}: damaged tar archive ({error})", status=3) from error
@@ -228,7 +228,7 @@ class _Complaining:
 
 
 class _Member:
-    """A member of a zip archive whose damage is told in a sentence."""
+    """A member of an archive whose damage is told in a sentence."""
 
     def __init__(self, stream: Any, name: str) -> None:
         self._stream = stream
@@ -237,8 +237,10 @@ class _Member:
     def read(self, size: int = -1, /) -> bytes:
         try:
             data: bytes = self._stream.read(size)
-        except Exception as error:  # zlib.error, BadZipFile, EOFError, lzma.LZMAError
-            raise UserError(f"{self._name}: damaged zip archive ({error})", status=3) from error
+        except UserError:
+            raise
+        except Exception as error:  # TarError, BadZipFile, zlib.error, EOFError, LZMAError
+            raise UserError(f"{self._name}: damaged archive ({error})", status=3) from error
         return data
 
 

@@ -100,10 +100,43 @@ def decompressed(stream: Peekable, kind: str, meter: Meter) -> Peekable:
 
         inner = lzma.LZMAFile(counted)  # noqa: SIM115  (it is handed on, and closes with the source)
     else:
+        inner = _Zstandard(counted)
+    return Peekable(_Checked(inner, kind, meter), on_read=meter.give)
+
+
+class _Zstandard:
+    """A Zstandard stream of any number of frames that notices when the last one is cut (the library's reader does not).
+
+    Input goes in by small steps, since one step of a bomb can give 30,000 times its size.
+    """
+
+    _STEP = 1024
+    _LARGEST_WINDOW = 1 << 27
+
+    def __init__(self, stream: Readable) -> None:
         import zstandard
 
-        inner = zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(counted, read_across_frames=True)
-    return Peekable(_Checked(inner, kind, meter), on_read=meter.give)
+        self._stream = stream
+        self._fresh = zstandard.ZstdDecompressor(max_window_size=self._LARGEST_WINDOW).decompressobj
+        self._frame: Any = None
+        self._input = b""
+        self._output = io.BytesIO()
+
+    def read(self, size: int = -1, /) -> bytes:
+        while not (data := self._output.read(size)):
+            if not self._input:
+                self._input = self._stream.read(16 * self._STEP)
+                if not self._input:
+                    if self._frame is not None:
+                        raise EOFError
+                    return b""
+            step, self._input = self._input[: self._STEP], self._input[self._STEP :]
+            self._frame = self._frame or self._fresh()
+            self._output = io.BytesIO(self._frame.decompress(step))
+            if self._frame.eof:
+                self._input = self._frame.unused_data + self._input
+                self._frame = None
+        return data
 
 
 class _Checked:

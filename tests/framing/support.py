@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from analyzer.framing import Record, frame
 
@@ -21,5 +22,5 @@ def texts(text: str | bytes) -> list[str]:
 def cut(data: bytes, places: list[int]) -> Iterator[bytes]:
     """``data`` cut at ``places``."""
     edges = [0, *sorted(place % (len(data) + 1) for place in places), len(data)]
-    for begin, end in zip(edges, edges[1:], strict=False):
+    for begin, end in pairwise(edges):
         yield data[begin:end]

@@ -21,7 +21,8 @@ def test_frames_on_lines_of_their_own_are_one_bar() -> None:
 
 
 def test_frames_glued_without_cr() -> None:
-    line = "  0%|          | 0/52 [00:00<?, ?it/s]Capturing batches (bs=512 avail_mem=39.89 GB):   0%|   | 0/52 [00:00<?, ?it/s]"
+    line = "  0%|          | 0/52 [00:00<?, ?it/s]"
+    line += "Capturing batches (bs=512 avail_mem=39.89 GB):   0%|   | 0/52 [00:00<?, ?it/s]"
     records = framed(line + "[aiter] import [module]\n")
     assert [record.form for record in records] == ["bar", "bar", "raw"]
     assert records[-1].text == "[aiter] import [module]"

@@ -70,8 +70,10 @@ def test_cri_parts_are_joined_per_stream() -> None:
 def test_json_formatter() -> None:
     entry = {
         "asctime": "2026-11-30 02:55:49,123", "levelname": "ERROR", "name": "vllm.v1.engine.core",
-        "processName": "Worker_TP1", "process": 77, "message": "EngineCore failed to start.", "filename": "core.py",
-        "lineno": 5, "exc_info": "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\nValueError: no",
+        "processName": "Worker_TP1", "process": 77, "message": "EngineCore failed to start.",
+        "filename": "core.py",
+        "lineno": 5,
+        "exc_info": "Traceback (most recent call last):\n  File \"a.py\", line 1, in f\n    x\nValueError: no",
     }  # fmt: skip
     message, trace = framed(json.dumps(entry) + "\nplain\n")[:2]
     assert (message.text, message.level, message.module) == ("EngineCore failed to start.", "ERROR", "core.py:5")

@@ -14,13 +14,13 @@ LINES = [
     "INFO 05-09 02:41:10 [api_server.py:1043] args: Namespace(model='/models/Llama-4', port=8000, "
     + ", ".join(f"option_{n}=None" for n in range(60))
     + ")",
-    "INFO 05-09 02:41:32 [config.py:753] This model supports multiple tasks: {'generate', 'score', 'embed', 'classify', "
-    "'reward'}. Defaulting to 'generate'.",
+    "INFO 05-09 02:41:32 [config.py:753] This model supports multiple tasks: {'generate', 'score', 'embed', "
+    "'classify', 'reward'}. Defaulting to 'generate'.",
     "INFO 05-09 02:42:00 [ray_utils.py:335] No current placement group found.",
-    "(Worker_TP0 pid=7) INFO 05-09 02:55:02 [gpu_model_runner.py:1697] Graph capturing finished in 230 secs, took 1.49 GiB "
-    "and left a little more to say at the end of this line",
-    'ERROR 05-09 03:01:59 [core.py:402]   File "/usr/local/lib/python3.12/dist-packages/ray/experimental/channel.py", line '
-    "683, in get_unique_id_of_the_communicator",
+    "(Worker_TP0 pid=7) INFO 05-09 02:55:02 [gpu_model_runner.py:1697] Graph capturing finished in 230 secs, "
+    "took 1.49 GiB and left a little more to say at the end of this line",
+    'ERROR 05-09 03:01:59 [core.py:402]   File "/usr/local/lib/python3.12/dist-packages/ray/experimental/channel.py", '
+    "line 683, in get_unique_id_of_the_communicator",
 ]
 
 
