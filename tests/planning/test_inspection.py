@@ -1,0 +1,73 @@
+"""The inspection of a package as it is published, as document and as page."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from analyzer.cli.inspect import inspect_command
+from analyzer.evidence.model_dir import inspect_model
+from analyzer.evidence.model_facts import model_facts
+from analyzer.planning.inspection import Serving, document, inspect
+from analyzer.planning.inspection_page import write
+from analyzer.report.sheet import Sheet, cells
+from tests.evidence.packages import hybrid
+
+GIB = 1 << 30
+
+
+@pytest.fixture(scope="module")
+def package(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return hybrid(tmp_path_factory.mktemp("models") / "hybrid-27b-int4")
+
+
+def test_components_and_caches(package: Path) -> None:
+    about = document(inspect(package, Serving("sglang", "0.5.17")))
+    parts = {name: part["bytes"] for name, part in about["components"].items()}
+    assert parts["embedding"] == parts["head"] == 248320 * 5120 * 2
+    assert parts["MTP"] == 849_398_784
+    assert sum(parts.values()) == about["files"]["tensor_bytes"]
+    cache = about["cache"]
+    assert (cache["kv_layers"], cache["state_layers"], cache["bytes_per_token"]) == (16, 48, 65536)
+    assert cache["bytes_per_token_by_type"]["fp8"] == 32768  # the field story's 32.0 KiB per token
+    assert about["mtp"] == {"declared": 1, "field": "mtp_num_hidden_layers", "in_text_config": True,
+                            "layers_in_files": 1}  # fmt: skip
+    assert [f["rule"] for f in about["findings"]] == ["MP003"]
+    json.dumps(about)
+
+
+def test_facts_of_a_rank(package: Path) -> None:
+    folder = inspect_model(package)
+    one = {f.name: f.value for f in model_facts(folder, kv_dtype="fp8_e4m3")}
+    two = {f.name: f.value for f in model_facts(folder, kv_dtype="fp8_e4m3", tp=2)}
+    assert one["model.cell"] == 32768 and two["model.cell"] == 16384
+    assert one["draft.weights.on_disk"] == 849_398_784
+    assert one["model.vocab_bytes"] == 2 * 248320 * 5120 * 2
+    assert one["spec.layers"] == 1 and one["model.context"] == 262144
+    assert 0.5 <= two["weights.on_disk"] / one["weights.on_disk"] < 0.51
+    assert one["weights.on_disk"] + one["draft.weights.on_disk"] == sum(t.bytes for t in folder.tensors)
+
+
+def test_experts_and_stages(package: Path) -> None:
+    folder = inspect_model(package)
+    stages = {f.name: f.value for f in model_facts(folder, pp=2)}
+    assert stages["weights.on_disk"] < 0.6 * sum(t.bytes for t in folder.tensors)
+
+
+@pytest.mark.parametrize("width", [80, 60])
+def test_page_fits_the_width(package: Path, width: int) -> None:
+    sheet = Sheet(width, blocks=False)
+    write(inspect(package, Serving()), sheet)
+    lines = ["".join(p if isinstance(p, str) else p[0] for p in line) for line in sheet.lines]
+    assert all(cells(line) <= width for line in lines)
+    text = "\n".join(lines)
+    for word in ("Qwen3_5ForConditionalGeneration", "linear attention", "65,536 bytes", "MTP", "PACKAGE"):
+        assert word in text
+
+
+def test_command_prints_json_and_returns_the_contract_status(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert inspect_command(package, json=True) == 0
+    assert json.loads(capsys.readouterr().out)["schema"] == "kvautopsy.model/1"
+    assert inspect_command(package, fail_on="info") == 1
