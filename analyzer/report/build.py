@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
@@ -153,4 +154,13 @@ def _frame(failure: Failure) -> str:
     if not failure.frames:
         return ""
     last = failure.frames[-1]
-    return f"{last.file}:{last.line} in {last.function}"
+    return f"{_module_path(last.file)}:{last.line} in {last.function}"
+
+
+def _module_path(file: str) -> str:
+    """``file`` from its package on: where it was installed tells nothing."""
+    for mark in ("/site-packages/", "/dist-packages/"):
+        if mark in file:
+            return file.rsplit(mark, 1)[1]
+    found = re.search(r"/((?:sglang|vllm)/(?!.*/(?:sglang|vllm)/).*)", file)
+    return found[1] if found else file

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from analyzer.report import view
 from analyzer.report.html_charts import series, waterfall
 from analyzer.report.markup import Html, asset, el, join, page
-from analyzer.report.model import Evidence, Finding, Report, RunReport
+from analyzer.report.model import Evidence, Finding, Report, RunReport, UndecidedRow
 from analyzer.units import GIB, show
 
 _OUTCOMES = {
@@ -104,11 +104,12 @@ def _failure(run: RunReport, blamed: Finding | None) -> Html | None:
     failure = run.failure
     if failure is None:
         return None
+    message = view.message_of(run)
     place = ", ".join(p for p in (failure.process, " ".join(failure.ranks[:8]), failure.stage) if p)
     return _section(
         "What failed",
         el("p", el("b", failure.exception or failure.cause), f"  {place}", "  ", _lines(failure.lines)),
-        el("p", failure.message[:2000], class_="mono") if failure.message else None,
+        el("p", message[:2000], class_="mono") if message else None,
         el("p", f"at {failure.frame}", class_="soft mono") if failure.frame else None,
         _finding(blamed, run) if blamed else el("p", f"Cause: {failure.cause}"),
     )
@@ -240,7 +241,16 @@ def _charts(run: RunReport) -> Html | None:
 def _missing(run: RunReport) -> Html | None:
     if not run.undecided:
         return None
-    rows = [
+    answerable, others = view.undecided_parts(run)
+    table = _undecided_table(answerable) if answerable else None
+    rest = [u for u in run.undecided if not u.how]
+    summary = el("summary", f"{others} rules need lines that this log does not hold")
+    folded = el("details", summary, _undecided_table(rest)) if rest else None
+    return _section("Not decided: evidence missing", table, folded)
+
+
+def _undecided_table(rows: Sequence[UndecidedRow]) -> Html:
+    body = [
         el(
             "tr",
             el("th", u.rule, scope="row"),
@@ -248,10 +258,10 @@ def _missing(run: RunReport) -> Html | None:
             el("td", ", ".join(u.needs), class_="mono"),
             el("td", u.how),
         )
-        for u in run.undecided
+        for u in rows
     ]
     head = el("tr", *[el("th", t, scope="col") for t in ("rule", "question", "needs", "how to supply it")])
-    return _section("Not decided: evidence missing", el("table", el("thead", head), el("tbody", *rows)))
+    return el("table", el("thead", head), el("tbody", *body))
 
 
 def _unknown(run: RunReport) -> Html | None:

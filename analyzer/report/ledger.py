@@ -146,10 +146,12 @@ def _vllm(rank: _Rank) -> Iterable[LedgerRow]:
     if budget is not None and pool_rows:
         rest = budget - sum(row.bytes for row in rows) - sum(row.bytes for row in pool_rows)
         if rest > SMALL:
-            itemised = any(row.item == "activation peak" for row in rows)
-            item = "other" if itemised else "activation, other"
-            rows.append(LedgerRow(rank.rank, item, rest, rank.lines("sizing.requested"), "the budget's remainder"))
+            note = "the budget less the rows shown"
+            rows.append(LedgerRow(rank.rank, "not itemised", rest, rank.lines("sizing.requested"), note))
     yield from rows
+    if not pool_rows:
+        yield from _vllm_without_pool(rank, sum(row.bytes for row in rows))
+        return
     yield from pool_rows
     actual = rank.get("graphs.bytes")
     if total is not None and budget is not None and total > budget:
@@ -162,3 +164,15 @@ def _vllm(rank: _Rank) -> Iterable[LedgerRow]:
         yield LedgerRow(rank.rank, "outside the budget", outside, rank.lines("gpu.total"), percent, "kept")
     elif actual and not rank.get("graphs.applied"):
         yield LedgerRow(rank.rank, "CUDA graphs", actual, rank.lines("graphs.bytes"), "outside the budget", "outside")
+
+
+def _vllm_without_pool(rank: _Rank, shown: float) -> Iterable[LedgerRow]:
+    """A start that ended before its pool: what others held, and what was free of the rest."""
+    total, free = rank.get("gpu.total"), rank.get("gpu.free_before_load")
+    if total is None or free is None or free > total:
+        return
+    held = rank.lines("gpu.free_before_load")
+    if total - free > SMALL:
+        yield LedgerRow(rank.rank, "taken before loading", total - free, held, "other processes, contexts")
+    if free - shown > SMALL:
+        yield LedgerRow(rank.rank, "the rest", free - shown, held, "free before loading, less the rows above", "kept")

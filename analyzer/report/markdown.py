@@ -108,7 +108,8 @@ def _failure(run: RunReport, blamed: Finding | None) -> str:
         return ""
     place = ", ".join(p for p in (failure.process, " ".join(failure.ranks[:8]), failure.stage) if p)
     head = f"### What failed\n\n**{plain(failure.exception or failure.cause)}** {plain(place)}{_lines(failure.lines)}"
-    message = block([line[:300] for line in failure.message.splitlines()[:12]]) if failure.message else ""
+    said = view.message_of(run)
+    message = block([line[:300] for line in said.splitlines()[:12]]) if said else ""
     frame = f"at {code(failure.frame)}" if failure.frame else ""
     found = _finding(blamed, run) if blamed else ""
     return "\n\n".join(part for part in (head, message, frame, found) if part)
@@ -192,10 +193,10 @@ def _series(run: RunReport) -> str:
 
 
 def _undecided(run: RunReport) -> str:
-    rows = [
-        f"- **{plain(u.rule)}** {plain(u.title)}: {plain(u.how or 'needs ' + ', '.join(u.needs))}"
-        for u in run.undecided
-    ]
+    answerable, others = view.undecided_parts(run)
+    rows = [f"- **{plain(u.rule)}** {plain(u.title)}: {plain(u.how)}" for u in answerable]
+    if others:
+        rows.append(f"- {others} rules need lines that this log does not hold")
     return "### Not decided\n\n" + "\n".join(rows) if rows else ""
 
 

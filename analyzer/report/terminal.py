@@ -117,8 +117,8 @@ def _failure(run: RunReport, sheet: Sheet) -> Finding | None:
         (f"   {clip(place, 30)}" if place else "", "dim"),
     ]
     sheet.ends(left, [(view.lines_text(failure.lines), "dim")])
-    if failure.message:
-        sheet.text(failure.message[:600], 4)
+    if message := view.message_of(run):
+        sheet.text(message[:600], 4)
     if failure.frame:
         sheet.text(f"at {failure.frame}", 4, "dim")
     finding = view.blamed(run)
@@ -232,18 +232,18 @@ def _finding(finding: Finding, sheet: Sheet, number: str, run: RunReport) -> Non
         words.append(f"follows from {finding.explained_by}")
     if finding.lost_bytes and not finding.lost_tokens:
         words.append(f"{finding.lost_bytes / GIB:.2f} GiB")
-    sheet.add("     ", (", ".join(w for w in words if w), style if finding.severity == "critical" else "dim"))
+    left = [("     ", ""), (", ".join(w for w in words if w), style if finding.severity == "critical" else "dim")]
+    quoted = finding.severity != "info" and not finding.explained_by
+    lines = "" if quoted else view.lines_text([e.line for e in finding.evidence])
+    sheet.ends(left, [(lines, "dim")] if lines else [])
     if finding.summary:
         sheet.text(finding.summary, 5)
     if finding.note:
         sheet.text(f"({finding.note})", 5, "dim")
     if finding.explained_by:
         return  # one story: the finding that it follows from has the proof and the fix
-    for proof in finding.evidence[:PROOFS]:
-        _proof(proof, sheet, run)
-    if len(finding.evidence) > PROOFS:
-        rest = [e.line for e in finding.evidence[PROOFS:]]
-        sheet.add("     ", (f"and {view.lines_text(rest, 8) or str(len(rest)) + ' more'}", "dim"))
+    if finding.severity != "info":
+        _proofs(finding, sheet, run)
     if finding.fix:
         sheet.text(finding.fix, 10, "green", first=("     Fix: ", "bold green"))
     for link in finding.see[:3]:
@@ -252,6 +252,18 @@ def _finding(finding: Finding, sheet: Sheet, number: str, run: RunReport) -> Non
 
 def _wrapped(text: str, width: int) -> list[str]:
     return list(wrap(text, max(width, 20))) or [""]
+
+
+def _proofs(finding: Finding, sheet: Sheet, run: RunReport) -> None:
+    """The lines that prove ``finding``, quoted; dumps of arguments and what is too much are named by number."""
+    telling = [e for e in finding.evidence if len(e.text) <= DUMP] or finding.evidence
+    for proof in telling[:PROOFS]:
+        _proof(proof, sheet, run)
+    rest = [e for e in finding.evidence if not any(e is shown for shown in telling[:PROOFS])]
+    if lines := view.lines_text([e.line for e in rest], 8):
+        sheet.add("     ", (f"and {lines}", "dim"))
+    elif rest:
+        sheet.add("     ", (f"and {', '.join(dict.fromkeys(e.source for e in rest))}", "dim"))
 
 
 def _proof(proof: Evidence, sheet: Sheet, run: RunReport) -> None:
@@ -296,11 +308,14 @@ def _series(run: RunReport, sheet: Sheet) -> None:
 def _undecided(run: RunReport, sheet: Sheet) -> None:
     if not run.undecided:
         return
+    answerable, others = view.undecided_parts(run)
     sheet.add(("NOT DECIDED", "bold"))
-    for row in run.undecided:
+    for row in answerable:
         what = row.title or "needs " + ", ".join(row.needs)
-        how = row.how or "needs " + ", ".join(row.needs)
-        sheet.text(f"{what}: {how}" if how != what else what, MARGIN, first=(f"  {row.rule}  ", "dim"))
+        sheet.text(f"{what}: {row.how}", MARGIN, first=(f"  {row.rule}  ", "dim"))
+    if others:
+        more = "more rules need" if others > 1 else "more rule needs"
+        sheet.text(f"{others} {more if answerable else more[5:]} lines that this log does not hold", MARGIN, "dim")
     sheet.gap()
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from analyzer.report import view
 from analyzer.report.model import Finding, RunReport
 
@@ -11,6 +13,7 @@ _STAGES = {
     "graphs": "while it captured CUDA graphs", "ready": "when it was ready", "serving": "while serving",
     "shutdown": "while shutting down",
 }  # fmt: skip
+SENTENCE = 220
 _CAPS = ("cap-", "context-exceeds-pool", "queueing-at-cap")
 
 
@@ -35,7 +38,7 @@ def _failed(run: RunReport, stage: str) -> list[str]:
             finding.summary if finding else "The cause is not in this log; it is in another process or stream",
         ]
     if finding is not None:
-        return [head, finding.title]
+        return [head, _hedged(finding), _reason(finding.summary, failure.message)]
     what = failure.exception or "the last error"
     message = failure.message.split("\n", 1)[0][:160]
     text = f"{what} is the first error" + (f": {message}" if message else "")
@@ -80,10 +83,25 @@ def _hedged(finding: Finding) -> str:
     return hedge + finding.title
 
 
+def _lowered(text: str) -> str:
+    """``text`` to stand after a colon: an acronym or a flag keeps its first letter."""
+    return text[:1].lower() + text[1:] if text[1:2].islower() or text[1:2] == " " else text
+
+
+def _reason(summary: str, message: str) -> str:
+    """The first sentence of ``summary`` without the failure's own message, which the page quotes beside it."""
+    text, quoted = " ".join(summary.split()), " ".join(message.split())[:40]
+    if quoted and quoted in text:
+        text = text[: text.index(quoted)].rstrip(" :(")
+    end = next((m.start() for m in re.finditer(r"[.!?](?=\s|$)", text)), len(text))
+    return text[:end] if end <= SENTENCE else ""
+
+
 def _cap(run: RunReport, cap: Finding | None) -> str:
     running = view.number_of(run, "limit.running")
     if cap is not None:
-        return _hedged(cap)
+        many = f"{running:,.0f} requests can run at once: " if running is not None else ""
+        return many + (_lowered(_hedged(cap)) if many else _hedged(cap))
     if running is None:
         return ""
     bound = view.BOUND.get(str(view.value_of(run, "limit.bound_by") or ""), "")

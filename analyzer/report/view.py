@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from analyzer.report.model import FactRow, Finding, LedgerRow, Report, RunReport
+from analyzer.report.model import FactRow, Finding, LedgerRow, Report, RunReport, UndecidedRow
 from analyzer.units import show, show_bytes
 
 ENGINES = {"sglang": "SGLang", "vllm": "vLLM"}
@@ -108,13 +108,14 @@ def pool_said(run: RunReport) -> list[Said]:
 
 
 def sizing_said(run: RunReport) -> str:
-    """Predicted against observed in one sentence, ``""`` if there is no sizing model."""
+    """Predicted against observed in one sentence, ``""`` if there is no sizing model or nothing to size."""
     row = run.sizing
     if row is None:
         return ""
     if row.predicted_tokens is None:
-        missing = f"; it lacks {', '.join(row.missing)}" if row.missing else ""
-        return f"the sizing model ({row.formula}) gives no figure{missing}"
+        more = f" (and {len(row.missing) - 1} more)" if len(row.missing) > 1 else ""
+        missing = f"; it lacks {row.missing[0]}{more}" if row.missing else ""
+        return f"the sizing model ({row.formula}) gives no figure{missing}" if run.failure is None else ""
     text = f"the sizing model gives {row.predicted_tokens:,.0f}"
     if row.error is not None:
         text += f" ({abs(row.error):.2%} off)".replace("%", " %")
@@ -159,6 +160,21 @@ def _lines(facts: dict[str, FactRow], *names: str) -> list[int]:
 def ledger_total(rows: Sequence[LedgerRow]) -> float:
     """What the device had: the rows add up to it once what was freed again is taken off."""
     return sum(row.bytes - row.freed for row in rows)
+
+
+def message_of(run: RunReport) -> str:
+    """The failure's message, unless the finding that names its cause quotes it anyway."""
+    failure, finding = run.failure, blamed(run)
+    if failure is None:
+        return ""
+    start = " ".join(failure.message.split())[:60]
+    return "" if finding is not None and start and start in " ".join(finding.summary.split()) else failure.message
+
+
+def undecided_parts(run: RunReport) -> tuple[list[UndecidedRow], int]:
+    """The open questions that the reader can settle, and how many others there are."""
+    answerable = [row for row in run.undecided if row.how]
+    return answerable, len(run.undecided) - len(answerable)
 
 
 def priced(run: RunReport) -> list[Finding]:

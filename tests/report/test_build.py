@@ -97,7 +97,7 @@ def test_a_proof_stands_among_the_recognised_lines_around_it() -> None:
         (
             {"pool__tokens": 1000, "limit__running": 45},
             [finding("cap-state-slots", severity="warning", title="Slots cap it")],
-            "The pool holds 1,000 tokens. Slots cap it.",
+            "The pool holds 1,000 tokens. 45 requests can run at once: slots cap it.",
         ),
         ({}, [], "The server serves; the log does not show its pool."),
     ],
@@ -119,7 +119,7 @@ def test_a_failure_is_named_by_its_rule() -> None:
     assert row.failure is not None
     assert (row.failure.cause, row.failure.rule, row.failure.lines) == ("fail-oom-load", "KV010", [30, 25])
     assert row.failure.frame == "b.py:7 in g"
-    assert row.verdict == "The server did not start: it failed while it loaded weights. Weights do not fit."
+    assert row.verdict == "The server did not start: it failed while it loaded weights. Weights do not fit. Says so."
 
 
 def test_a_failure_that_no_rule_knows_is_quoted_and_not_explained() -> None:

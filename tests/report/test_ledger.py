@@ -72,7 +72,7 @@ def test_a_vllm_ledger_adds_up_to_the_device_and_tells_what_lies_outside_the_bud
     }  # fmt: skip
     run = run_of("vllm", gib, sizing__fraction=0.9)
     assert rows_of(run) == {
-        "weights, target": 15.0, "activation peak": 2.0, "outside torch": 1.0, "other": 0.5, "KV pool": 53.5,
+        "weights, target": 15.0, "activation peak": 2.0, "outside torch": 1.0, "not itemised": 0.5, "KV pool": 53.5,
         "CUDA graphs": 0.9, "outside the budget": 7.1,
     }  # fmt: skip
     assert ledger_total(ledger(run)) / GIB == pytest.approx(80.0)
@@ -102,3 +102,12 @@ def test_the_tightest_rank_speaks() -> None:
         ("TP1", "weights, target", 12.0),
         ("TP1", "left free", 40.0),
     ]
+
+
+def test_a_vllm_start_that_died_before_its_pool_shows_what_others_held() -> None:
+    run = run_of(
+        "vllm", {"gpu.total": 80.0, "gpu.free_before_load": 30.0, "weights.loaded": 15.0}, sizing__fraction=0.9
+    )
+    assert rows_of(run) == {"weights, target": 15.0, "taken before loading": 50.0, "the rest": 15.0}
+    assert ledger_total(ledger(run)) / GIB == pytest.approx(80.0)
+    assert ledger(run_of("vllm", {"gpu.total": 80.0}, sizing__fraction=0.9)) == []
