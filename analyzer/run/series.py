@@ -244,9 +244,7 @@ class Series:
         if self.tracks:
             rank, track = max(self.tracks.items(), key=lambda item: item[1].samples)
             columns = {
-                name: [values[i] for _, values in track.points]
-                for i, name in enumerate(CHARTED)
-                if name in track.stats
+                name: [values[i] for _, values in track.points] for i, name in enumerate(CHARTED) if name in track.stats
             }
             result["points"] = {"rank": rank, "time": [time for time, _ in track.points], **columns}
         if len(self.tracks) > 1:

@@ -6,13 +6,12 @@ Sources of what a line means: SGLang 0.4.0 .. 0.5.23, files ``model_runner.py``,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from analyzer.events import Event
 from analyzer.framing.record import Record
 from analyzer.run.facts import Facts, Where
 from analyzer.run.model import Run
+from analyzer.run.sglang_stated import write_stated
 
 if TYPE_CHECKING:
     from analyzer.run.sglang import Load, Pool, RankLog, SglangFolder
@@ -38,12 +37,7 @@ def write_facts(folder: SglangFolder, run: Run) -> None:
         _weights(facts, rank, log, speculative)
         _pools(folder, facts, rank, log, speculative)
         _graphs(facts, rank, log)
-    _device(folder, facts)
-    _state(folder, facts)
-    _other_pools(folder, facts)
-    _summary(folder, facts)
-    _requests(folder, facts)
-    _failed_sizing(folder, facts)
+    write_stated(folder, facts)
 
 
 def _arguments(folder: SglangFolder, facts: Facts) -> None:
@@ -76,8 +70,8 @@ def _ranks_as_arguments(folder: SglangFolder, facts: Facts) -> None:
     """Without the dump of arguments: parallel sizes as far as the rank tags show them (TP0 .. TP3: 4)."""
     for event in folder.events_by_rank("collectives_warm"):
         facts.add("args.tensor_parallel_size", event.get("tp"), event.record, rank="")
-    if (event := folder.of("sparse_attention_tp")) is not None:
-        facts.add("args.tensor_parallel_size", event.get("tp"), event.record, rank="")
+    if (found := folder.of("sparse_attention_tp")) is not None:
+        facts.add("args.tensor_parallel_size", found.get("tp"), found.record, rank="")
     for tag, name in (("TP", "tensor_parallel_size"), ("PP", "pipeline_parallel_size"), ("DP", "data_parallel_size")):
         numbers = [int(part[len(tag) :]) for rank in folder.ranks for part in rank.split() if _is_tag(part, tag)]
         if numbers and f"args.{name}" not in facts:
@@ -105,6 +99,9 @@ def _speculation(folder: SglangFolder, facts: Facts) -> bool:
     if "speculative_algorithm" in folder.args:
         facts.add("spec.enabled", False, where, rank="")
         return False
+    if (runner := folder.of("spec_dspark_runner")) is not None:
+        facts.add("spec.method", "DSPARK", runner.record, rank="")
+        facts.add("spec.draft_tokens", runner.get("draft_tokens"), runner.record, rank="")
     shown = _evidence_of_speculation(folder)
     if shown is not None:
         facts.add("spec.enabled", True, shown, rank="")
@@ -228,156 +225,9 @@ def _graphs(facts: Facts, rank: str, log: RankLog) -> None:
         facts.add("free.after_graphs", ended[-1].after, Where.of(ended[-1].end), rank=rank)
 
 
-def _device(folder: SglangFolder, facts: Facts) -> None:
-    if (event := folder.of("gpu_capacity")) is not None:
-        facts.add("gpu.total", event.get("total_mib"), event.record, rank="")
-        facts.add("gpu.integrated", True, event.record, rank="")
-    for event in folder.events_by_rank("memory_unbalanced"):
-        if (least := event.get("least")) is not None:
-            facts.add("gpu.free_least", least, event.record)
-    for event in folder.events_by_rank("distributed_end"):
-        facts.add("non_torch.bytes", event.get("used"), event.record)
-    for event in folder.events_by_rank("fraction_multimodal_reduced") + folder.events_by_rank("fraction_multimodal_adjusted"):
-        facts.add("sizing.fraction", event.get("fraction"), event.record, rank="")
-        facts.add("sizing.fraction_multimodal", True, event.record, rank="")
-    for kind in ("multimodal_reserve", "kv_sharding", "symmetric_memory"):
-        for event in folder.events_by_rank(kind):
-            name = "sizing.other_reserved" if kind == "symmetric_memory" else "sizing.reserved"
-            facts.add(name, event.get("reserved", event.get("scratch")), event.record)
-
-
-def _state(folder: SglangFolder, facts: Facts) -> None:
-    for event in folder.events_by_rank("mamba_cache_allocated"):
-        own = (event.get("conv") or 0.0) + (event.get("ssm") or 0.0)
-        between = (event.get("intermediate_ssm") or 0.0) + (event.get("intermediate_conv") or 0.0)
-        facts.add("state.bytes", own + between, event.record)
-        facts.add("state.slots_bytes", own, event.record)
-        if between:
-            facts.add("state.intermediate_bytes", between, event.record)
-        slots = event.get("slots")
-        facts.add("state.slots", slots, event.record)
-        if slots and own > 0.1 * (1 << 30):
-            facts.add("state.slot_bytes", own / (slots + 1), event.record, origin="derived")
-    for event in folder.events_by_rank("state_slots_cap"):
-        facts.add("state.slots_per_request", event.get("per_request"), event.record)
-        facts.add("state.slots", event.get("slots"), event.record)
-        facts.add("limit.running_by_state", event.get("running"), event.record)
-    for event in folder.events_by_rank("state_no_memory"):
-        facts.add("state.slot_bytes", event.get("slot_bytes"), event.record)
-        facts.add("state.slots", event.get("slots"), event.record)
-    for event in folder.events_by_rank("state_too_small"):
-        facts.add("state.slots_per_request", event.get("per_request"), event.record)
-        facts.add("state.slots", event.get("slots"), event.record)
-
-
-def _other_pools(folder: SglangFolder, facts: Facts) -> None:
-    """Pools that are not told by a "KV Cache is allocated" line."""
-    for kind in ("swa_pool", "swa_pool_all"):
-        for event in folder.events_by_rank(kind):
-            facts.add("pool.swa_tokens", event.get("swa_tokens"), event.record)
-            facts.add("pool.tokens", event.get("full_tokens", event.get("swa_tokens")), event.record)
-    for event in folder.events_by_rank("swa_pool_usage"):
-        facts.add("pool.swa_tokens", event.get("swa_tokens"), event.record)
-        facts.add("pool.bytes", event.get("pool_bytes"), event.record)
-    for event in folder.events_by_rank("dsv4_calculation"):
-        facts.add("pool.profiled_tokens", event.get("tokens"), event.record)
-        facts.add("sizing.cell", event.get("cell"), event.record)
-        facts.add("sizing.budget", event.get("budget"), event.record)
-        fixed = (event.get("state_fixed") or 0.0) + (event.get("swa_fixed") or 0.0)
-        facts.add("sizing.fixed", fixed, event.record)
-    for event in folder.events_by_rank("dsv4_pools"):
-        facts.add("pool.tokens", event.get("tokens"), event.record)
-        facts.add("pool.swa_tokens", event.get("swa_tokens"), event.record)
-    for event in folder.events_by_rank("mlx_pool"):
-        facts.add("pool.tokens", event.get("tokens"), event.record)
-        facts.add("sizing.cell", event.get("cell"), event.record)
-        facts.add("sizing.budget", event.get("budget"), event.record)
-        facts.add("weights.loaded", event.get("used"), event.record)
-        facts.add("gpu.total", event.get("limit"), event.record)
-        facts.add("gpu.integrated", True, event.record)
-    for event in folder.events_by_rank("jit_headroom"):
-        facts.add("sizing.budget", event.get("budget"), event.record)
-    for event in folder.events_by_rank("token_cap_ignored"):
-        facts.add("pool.profiled_tokens", event.get("profiled"), event.record)
-        facts.add("pool.user_cap", event.get("wanted"), event.record, rank="")
-    for event in folder.events_by_rank("unified_pool_budget"):
-        facts.add("sizing.budget", event.get("budget_exact"), event.record)
-    for kind in ("host_pool_small", "kv_cache_post_capture"):
-        for event in folder.events_by_rank(kind):
-            facts.add("pool.tokens", event.get("tokens"), event.record)
-    for event in folder.events_by_rank("kv_cache_post_capture"):
-        facts.add("pool.bytes", event.get("kv_bytes"), event.record)
-        facts.add("pool.dtype", event.get("dtype"), event.record)
-        facts.add("free.after_pool", event.get("avail"), event.record)
-        facts.add("sizing.post_capture", True, event.record, rank="")
-    for event in folder.events_by_rank("kv_cache_post_capture_draft"):
-        facts.add("draft.pool.bytes", event.get("kv_bytes"), event.record)
-    if (event := folder.of("sparse_backends")) is not None:
-        for phase in ("prefill", "decode"):
-            facts.add(f"sparse.{phase}_backend", event.get(f"{phase}_backend"), event.record, rank="")
-    for event in folder.events_by_rank("kv_dtype"):
-        if "pool.dtype" not in facts:
-            facts.add("pool.dtype", event.get("dtype"), event.record)
-            if "float4" in str(event.get("dtype")):  # 0.5.5 .. 0.5.12 print the packed values alone
-                facts.add("pool.scales_unprinted", True, event.record, rank="")
-
-
-def _summary(folder: SglangFolder, facts: Facts) -> None:
-    for event in folder.events_by_rank("pool_summary"):
-        facts.add("pool.tokens", event.get("tokens"), event.record)
-        facts.add("limit.running", event.get("running"), event.record)
-        facts.add("limit.context", event.get("context"), event.record)
-        facts.add("free.after_graphs", event.get("avail"), event.record)
-        tokens, context = event.get("tokens"), event.get("context")
-        if tokens and context:
-            facts.add("limit.input", min(tokens, context) - 6, event.record, origin="derived")
-            facts.add("limit.concurrency", tokens / context, event.record, origin="derived")
-    for event in folder.events_by_rank("pool_below_context"):
-        facts.add("limit.context", event.get("context"), event.record)
-    for kind in ("post_capture_running", "mlx_stub_pools", "max_requests_resolved"):
-        for event in folder.events_by_rank(kind):
-            if "limit.running" not in facts or kind == "post_capture_running":
-                facts.add("limit.running", event.get("running"), event.record)
-
-
-def _requests(folder: SglangFolder, facts: Facts) -> None:
-    if (event := folder.of("max_running_default")) is not None:
-        facts.add("limit.running_requested", event.get("running"), event.record, rank="")
-        facts.add("limit.running_default", True, event.record, rank="")
-    elif folder.args.get("max_running_requests") is not None:
-        facts.add("limit.running_default", False, _where_args(folder), rank="")
-    for event in folder.events_by_rank("max_running_reduced"):
-        facts.add("limit.running_by_tokens", event.get("running"), event.record)
-    for event in folder.events_by_rank("request_over_pool"):
-        facts.add("limit.input", event.get("allowed"), event.record, rank="")
-    refused = [k for k in ("request_over_pool", "request_over_context", "request_total_over_context") if k in folder.last]
-    if refused:
-        where = [Where.of(folder.first[kind].record) for kind in refused]
-        longest = max(int(folder.last[kind].get("total", folder.last[kind].get("tokens", 0))) for kind in refused)
-        facts.add("request.refused_tokens", longest, where, rank="")
-
-
-def _failed_sizing(folder: SglangFolder, facts: Facts) -> None:
-    """Figures that only the message of a failed sizing carries."""
-    for kind in ("no_pool_memory", "weights_leave_nothing"):
-        if (event := folder.of(kind)) is not None and "sizing.fraction" not in facts:
-            facts.add("sizing.fraction", event.get("fraction"), event.record, rank="")
-    if (event := folder.of("weights_leave_nothing")) is not None:
-        facts.add("sizing.fraction_least", event.get("least"), event.record, rank="")
-
-
 def _where(record: Record | None) -> tuple[Where, ...]:
     return (Where.of(record),) if record is not None else ()
 
 
-def _where_args(folder: SglangFolder) -> tuple[Where, ...]:
-    return _where(folder.args_event.record) if folder.args_event else ()
-
-
 def _both(load: Load) -> list[Where]:
     return [Where.of(record) for record in (load.end, load.begin) if record is not None]
-
-
-def first_of(events: Iterable[Event], name: str) -> Any:
-    """The field ``name`` of the first event that has it, or None."""
-    return next((event.fields[name] for event in events if name in event.fields), None)

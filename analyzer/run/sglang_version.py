@@ -145,7 +145,7 @@ def bounds(folder: SglangFolder) -> list[Bound]:
             found += _fields(event, kind)
     if (order := _order(folder)) is not None:
         found.append(order[0])
-    if (event := folder.args_event) is not None:
+    if folder.args_event is not None:
         found.append(("", "0.5.18") if "__class__" in folder.args else ("0.5.19", ""))
         found += [bound for key, bound in ARGUMENTS.items() if key in folder.args]
     return found
@@ -169,8 +169,8 @@ def write_version(folder: SglangFolder, run: Run) -> None:
         return
     if low and high and version_key(low) > version_key(high):
         run.notes.append(
-            f"Lines of this log belong to versions that do not overlap (from {low}, up to {high}): a development build, "
-            "or several logs in one."
+            f"Lines of this log belong to versions that do not overlap (from {low}, up to {high}): "
+            "a development build, or several logs in one."
         )
         return
     run.version_range = (f">={low}" if low else "", f"<={high}" if high else "")

@@ -3,9 +3,9 @@
     rest   = A1 - A0 (1 - f) - reservations
     tokens = min((rest - state) / cell, user's cap), floored to a page
 
-A0 is free memory before loading, A1 after the last model that is loaded before sizing (the draft's from 0.5.14 on), both
-the least over all ranks; f is mem_fraction_static; cell is what one token is charged, draft layers included. Source:
-SGLang 0.4.0 .. 0.5.23, reproduced on hardware for 0.5.17 within 0.13 %.
+A0 is free memory before loading, A1 after the last model that is loaded before sizing (the draft's from 0.5.14 on),
+both the least over all ranks; f is mem_fraction_static; cell is what one token is charged, draft layers included.
+Source: SGLang 0.4.0 .. 0.5.23, reproduced on hardware for 0.5.17 within 0.13 %.
 
 Inputs (overrides take the same names, base units): ``gpu.free_before_load`` A0, ``gpu.free_after_load`` A1,
 ``gpu.foreign`` memory that others hold (0 frees it), ``sizing.fraction`` f, ``sizing.reserved`` and ``sizing.fixed``
@@ -111,14 +111,13 @@ class SglangSizing:
         after += freed + self._base("weights.loaded") - values["weights.loaded"]
         if self.draft_charged:
             duplicate = self._base("draft.duplicate_vocab") - values["draft.duplicate_vocab"]
-            charged = max(0.0, values["draft.weights.loaded"] - duplicate) if "draft.weights.loaded" in self.inputs else 0.0
-            after += self._base("draft.weights.loaded") - charged
-            if "draft.weights.loaded" not in self.inputs:
-                after += duplicate
+            # the duplicate is part of what the draft loaded: without the draft there is none to save
+            after += self._base("draft.weights.loaded") - max(0.0, values["draft.weights.loaded"] - duplicate)
         rest = after - before * (1 - fraction) - values["sizing.reserved"]
         reserved = f" - {show_bytes(values['sizing.reserved'])} reserved" if values["sizing.reserved"] else ""
         steps.append(
-            f"rest = A1 {show_bytes(after)} - A0 {show_bytes(before)} x (1 - {fraction:g}){reserved} = {show_bytes(rest)}"
+            f"rest = A1 {show_bytes(after)} - A0 {show_bytes(before)} x (1 - {fraction:g}){reserved}"
+            f" = {show_bytes(rest)}"
         )
         return rest
 

@@ -1,9 +1,9 @@
 """Bytes that the sizing charged for one token of the pool (reference 3.3 and 3.6, SGLang 0.4.0 .. 0.5.23).
 
-Stored bytes per token come from the printed pools (or from the model's config); charged bytes are those times what the
-version adds or leaves out: draft layers, scale buffers, the wide fp8 latent of sparse attention. Where speculation is on
-the charged figure also follows from the budget itself; if the two disagree the budget is right, the store is not what
-was charged, and the cell is called calibrated.
+Stored bytes per token come from the printed pools (or from the model's config); charged bytes are those times what
+the version adds or leaves out: draft layers, scale buffers, the wide fp8 latent of sparse attention. Where speculation
+is on the charged figure also follows from the budget itself; if the two disagree the budget is right, the store is not
+what was charged, and the cell is called calibrated.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ def charged_cell(draft: Draft, rest: float | None, draft_charged: bool, printed_
     ratio = _ratio(draft, rest, tokens, stored, draft_charged)
     reference = charged / (base / target * stored) if draft_charged else charged / base
     if ratio is None or not draft_charged or abs(ratio / reference - 1) <= max(TOLERANCE, 2 * margin):
-        counted = target / draft_part if draft_part else None
-        return Cell(charged, "", base_margin, False, target, stored, ratio, 1.0 if draft_part else None, _whole(counted))
+        layers = _whole(target / draft_part) if draft_part else None
+        return Cell(charged, "", base_margin, False, target, stored, ratio, 1.0 if draft_part else None, layers)
     layers = _whole(target / draft_part) if draft_part else None
     if layers is None:
         return Cell(ratio * stored, "", margin, True, target, stored, ratio)
@@ -93,7 +93,8 @@ def _stored_target(draft: Draft, tokens: float | None) -> tuple[float | None, fl
         return config, 0.0
     cap = draft.number("pool.user_cap")
     if size is not None and stored_tokens and cap is not None and cap - page < stored_tokens <= cap:
-        return (size + rounding) / stored_tokens, rounding / max(size, rounding)  # good enough to see that the cap decides
+        # rough, but good enough to see that the cap decides
+        return (size + rounding) / stored_tokens, rounding / max(size, rounding)
     return None, 0.0
 
 
@@ -138,9 +139,7 @@ def _by_config(draft: Draft, draft_charged: bool) -> float | None:
     return target
 
 
-def _ratio(
-    draft: Draft, rest: float | None, tokens: float | None, stored: float, draft_charged: bool
-) -> float | None:
+def _ratio(draft: Draft, rest: float | None, tokens: float | None, stored: float, draft_charged: bool) -> float | None:
     """Charged over stored bytes, from the budget: what was not spent on state went to KV, at the charged rate."""
     cap = draft.number("pool.user_cap")
     if rest is None or not tokens or not stored or (cap is not None and tokens > cap - 4096):

@@ -21,7 +21,9 @@ def default_fraction(
     """
     if not span.known:
         return None
-    tp = _number(args, "tensor_parallel_size", 1) * (1 if span.before("0.4.6") else _number(args, "pipeline_parallel_size", 1))
+    tp = _number(args, "tensor_parallel_size", 1)
+    if not span.before("0.4.6"):
+        tp *= _number(args, "pipeline_parallel_size", 1)
     if span.before("0.4.6") or (total is None and span.before("0.4.9") and free is not None and free < 60 * GIB):
         return _by_tp(tp)
     if total is None:

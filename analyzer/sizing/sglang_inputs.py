@@ -6,7 +6,6 @@ named in ``calibrated``: then the prediction proves nothing about that input.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -14,8 +13,8 @@ from analyzer.run.facts import Facts, Where
 from analyzer.run.model import Run
 from analyzer.sizing.sglang import SglangSizing
 from analyzer.sizing.sglang_cell import Cell, charged_cell
+from analyzer.sizing.sglang_derived import write_derived
 from analyzer.sizing.sglang_fraction import default_fraction
-from analyzer.sizing.sglang_running import RunningInputs, running_requests
 from analyzer.sizing.sglang_state import slots_per_request
 from analyzer.sizing.sglang_versions import Span
 from analyzer.units import GIB, show_bytes
@@ -79,7 +78,8 @@ def build(run: Run) -> SglangSizing | None:
         draft.take("draft.weights.loaded", draft.number("draft.weights.loaded"))
     requested = draft.number("limit.running_requested")
     draft.take("limit.running_requested", requested)
-    attention_dp = float(draft.argument("data_parallel_size", 1)) if draft.argument("enable_dp_attention") is True else 1.0
+    shared = draft.argument("enable_dp_attention") is True
+    attention_dp = float(draft.argument("data_parallel_size", 1)) if shared else 1.0
     budget = draft.number("sizing.budget") if _origin(facts, "sizing.budget") == "log" else None
     state = _state(draft)
     _duplicate(draft, charged)
@@ -108,7 +108,7 @@ def build(run: Run) -> SglangSizing | None:
         top_up=_top_up(draft, requested),
     )
     _check_slots(draft, model)
-    _derived(draft, model, cell, rest)
+    write_derived(draft, model, cell, rest)
     return model
 
 
@@ -139,7 +139,7 @@ def _free(draft: Draft) -> None:
         late = _late_reading(draft)
         before += late
         if late:
-            draft.notes.append(f"A0 is the printed figure and {show_bytes(late)} (it is read before the line is printed)")
+            draft.notes.append(f"A0 is the printed figure plus {show_bytes(late)}: it is read earlier")
     how = ('the line "Load weight begin. avail mem=…" of the target', 'the line "Load weight end. … avail mem=…"')
     if _origin(draft.facts, "sizing.budget") == "log":
         how = ("", "")  # the engine printed the budget itself
@@ -188,7 +188,8 @@ def _state(draft: Draft) -> bool:
     draft.take("state.ratio", float(ratio) if isinstance(ratio, int | float) else 0.9)
     facts.add("state.ratio", draft.inputs["state.ratio"], facts.where("args.mamba_full_memory_ratio"), rank="")
     if facts.value("spec.enabled") is True:
-        draft.take("spec.draft_tokens", number("spec.draft_tokens"), "the line server_args=… (speculative_num_draft_tokens)")
+        how = "the line server_args=… (speculative_num_draft_tokens)"
+        draft.take("spec.draft_tokens", number("spec.draft_tokens"), how)
     radix = draft.argument("disable_radix_cache") is not True
     per_request = number("state.slots_per_request")
     if per_request is None:
@@ -301,62 +302,3 @@ def _check_slots(draft: Draft, model: SglangSizing) -> None:
         model.inputs["state.slots"] = observed
         model.slots_given = True
         model.calibrated = (*model.calibrated, "state.slots")
-
-
-def _derived(draft: Draft, model: SglangSizing, cell: Cell, rest: float | None) -> None:
-    facts, inputs = draft.facts, model.inputs
-
-    def put(name: str, value: float | str | None, sources: Iterable[str]) -> None:
-        where = tuple(dict.fromkeys(place for source in sources for place in facts.where(source)))
-        facts.add(name, value, where, rank="", origin="derived")
-
-    budget_sources = ("gpu.free_after_load", "gpu.free_before_load", "sizing.fraction")
-    if rest is not None and model.budget is None:
-        put("sizing.budget", rest, budget_sources)
-    if "gpu.free_before_load" in inputs and "sizing.fraction" in inputs:
-        put("sizing.reserve", inputs["gpu.free_before_load"] * (1 - inputs["sizing.fraction"]), budget_sources[1:])
-    if "sizing.cell" not in facts:
-        put("sizing.cell", cell.bytes, ("pool.bytes", "pool.tokens", "draft.pool.bytes", *budget_sources))
-    put("pool.bytes_per_token", cell.stored_target, ("pool.bytes", "pool.tokens"))
-    put("sizing.charged_ratio", cell.charged_ratio, ("pool.bytes", "draft.pool.bytes", "free.after_pool", *budget_sources))
-    put("draft.layers_counted", cell.layers_counted, ("pool.bytes", "draft.pool.bytes", *budget_sources))
-    if cell.attention_layers and "model.attention_layers" not in facts:
-        put("model.attention_layers_by_pools", cell.attention_layers, ("pool.bytes", "draft.pool.bytes"))
-    put("sizing.stored_cell", cell.stored, ("pool.bytes", "pool.tokens", "draft.pool.bytes"))
-    free = "free.after_pool" if model.draft_charged or "draft.pool.bytes" not in facts else "free.after_target_pool"
-    after, reserve = draft.number(free), draft.number("sizing.reserve")
-    if after is not None and reserve is not None:
-        put("sizing.unspent", after - reserve, (free, *budget_sources[1:]))
-    _bounds(draft, model)
-
-
-def _bounds(draft: Draft, model: SglangSizing) -> None:
-    """Which minimum decided the pool and the running requests."""
-    facts = draft.facts
-    tokens, cap = draft.number("pool.tokens"), draft.number("pool.user_cap")
-    page = max(1.0, draft.number("pool.block_tokens") or 1.0)
-    if tokens is not None:
-        capped = cap is not None and cap - page < tokens <= cap
-        facts.add("pool.bound_by", "user-cap" if capped else "memory", facts.where("pool.tokens"), rank="", origin="derived")
-    observed = draft.number("limit.running")
-    if observed is None or tokens is None:
-        return
-    if draft.number("limit.running_by_state") == observed:
-        name = "state-slots"
-    else:
-        running = running_requests(
-            RunningInputs(
-                tokens=tokens,
-                context=draft.number("limit.context") or 0.0,
-                requested=draft.number("limit.running_requested"),
-                attention_dp=model.attention_dp,
-                default=model.running_default,
-                slots=draft.number("state.slots") if model.state else None,
-                per_request=model.inputs.get("state.slots_per_request"),
-            ),
-            draft.span,
-        )
-        if running.requests != observed:
-            return
-        name = running.bound_by
-    facts.add("limit.bound_by", name, facts.where("limit.running"), rank="", origin="derived")

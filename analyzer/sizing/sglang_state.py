@@ -104,9 +104,7 @@ def _multiplied(rest: float, inputs: StateInputs) -> StatePlan:
     return StatePlan(slots, slots * size, slots * inputs.draft_tokens * size, "K S1 (1 + D)")
 
 
-def slots_per_request(
-    span: Span, *, radix: bool, overlap: bool, speculative: bool, strategy: str
-) -> tuple[int, bool]:
+def slots_per_request(span: Span, *, radix: bool, overlap: bool, speculative: bool, strategy: str) -> tuple[int, bool]:
     """(R, whether it is certain): state slots that one running request takes.
 
     ``strategy`` is mamba_radix_cache_strategy (0.5.14+) or mamba_scheduler_strategy (0.5.7 .. 0.5.13), resolved.
