@@ -9,6 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -42,6 +43,14 @@ class Options:
     """Reads further facts once a run's own are known (metrics whose range is the run's)."""
 
 
+@lru_cache(maxsize=8)
+def _rules(dirs: tuple[Path, ...]) -> RuleSet:
+    """The rules of ``dirs`` and the shipped ones, read once a process."""
+    from analyzer.diagnosis import RuleSet
+
+    return RuleSet.load(dirs)
+
+
 @dataclass(slots=True)
 class Analysis:
     """An analysis in progress over one or several inputs."""
@@ -73,9 +82,7 @@ class Analysis:
     def rules(self) -> RuleSet:
         """The rules that judge, the shipped ones and the caller's."""
         if self._rules is None:
-            from analyzer.diagnosis import RuleSet
-
-            self._rules = RuleSet.load(self.options.rule_dirs)
+            self._rules = _rules(self.options.rule_dirs)
         return self._rules
 
     def runs(self) -> list[Run]:
