@@ -74,7 +74,8 @@ def _undecided(decision: Decision) -> Undecided:
 
 
 def _price(findings: list[Finding], fired: Sequence[Decision], view: RunView, result: Judgement) -> None:
-    bill = price([_healthy(decision, view) for decision in fired], view.run, view.model)
+    choices = [finding.severity == "info" for finding in findings]
+    bill = price([_healthy(decision, view) for decision in fired], view.run, view.model, choices)
     per_token = _bytes_per_token(view)
     for finding, cost in zip(findings, bill.prices, strict=True):
         finding.lost_tokens, finding.pool_if_fixed = cost.lost_tokens, cost.pool_if_fixed

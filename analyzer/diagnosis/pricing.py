@@ -2,7 +2,8 @@
 
 Findings share one gap, so their costs are not independent. They are taken one after the other, in each step the one
 that now gains most, on top of those taken before; so the costs add up to the gain of mending them all. A finding that
-gains nothing on top of the others costs nothing beside them (they mend the same thing).
+gains nothing on top of the others costs nothing beside them (they mend the same thing). Faults are priced before
+choices (findings of severity info): what speculation costs by design must not swallow what a fault adds to it.
 
 Only a model that reproduces the observed pool may price: its error must be within 1 % or its own margin.
 """
@@ -51,8 +52,11 @@ class Bill:
     applied: Overrides = field(default_factory=dict)
 
 
-def price(findings: Sequence[Healthy | None], run: Run, model: SizingModel | None) -> Bill:
-    """The bill for ``findings``; one that names no healthy value has an empty price."""
+def price(findings: Sequence[Healthy | None], run: Run, model: SizingModel | None, tiers: Sequence[int] = ()) -> Bill:
+    """The bill for ``findings``; one that names no healthy value has an empty price.
+
+    ``tiers`` gives each finding's turn: all of a lower tier are priced before the next one's. Without it all are equal.
+    """
     unpriced = Bill([Price() for _ in findings])
     if not any(findings):
         return unpriced
@@ -68,35 +72,41 @@ def price(findings: Sequence[Healthy | None], run: Run, model: SizingModel | Non
     if error > max(TOLERANCE, model.margin):
         unpriced.note = f"costs are not priced: the sizing formula gives {base:,.0f} tokens, {error:.1%} off the pool"
         return unpriced
-    return _bill(findings, model, base, float(observed))
+    return _bill(findings, model, base, float(observed), tiers or [0] * len(findings))
 
 
-def _bill(findings: Sequence[Healthy | None], model: SizingModel, base: float, observed: float) -> Bill:
-    prices = [Price() for _ in findings]
-    left = [index for index, healthy in enumerate(findings) if healthy is not None]
-    applied: Overrides = {}
-    pool = base
-    while left:
-        best: tuple[float, int, Overrides] | None = None
-        for index in left:
-            healthy = findings[index]
-            overrides = healthy(applied) if healthy is not None else None
-            mended = _solve(model, {**applied, **overrides}) if overrides is not None else None
-            if mended is None or overrides is None:
-                prices[index] = Price(note="the sizing formula of this version has no such input, or the log lacks it")
-            elif best is None or mended - pool > best[0]:
-                best = (mended - pool, index, overrides)
-        if best is None or best[0] < NOISE:
-            break
-        gain, index, overrides = best
-        applied.update(overrides)
-        pool += gain
-        prices[index] = Price(gain, pool + observed - base)
-        left.remove(index)
-    _price_rest(findings, left, prices, model, base, pool, observed)
-    unexplained = base - observed
+def _bill(
+    findings: Sequence[Healthy | None], model: SizingModel, base: float, observed: float, tiers: Sequence[int]
+) -> Bill:
+    bill = Bill([Price() for _ in findings])
+    pool, idle = base, []
+    for tier in sorted(set(tiers)):
+        turn = [i for i, healthy in enumerate(findings) if healthy is not None and tiers[i] == tier]
+        while (best := _best(findings, turn, bill, model, pool)) is not None:
+            gain, index, overrides = best
+            bill.applied.update(overrides)
+            pool += gain
+            bill.prices[index] = Price(gain, pool + observed - base)
+            turn.remove(index)
+        idle += turn
+    _price_rest(findings, idle, bill.prices, model, base, pool, observed)
     rounding = max(NOISE, model.margin * observed)
-    return Bill(prices, unexplained if abs(unexplained) > rounding else None, applied=applied)
+    bill.unexplained = base - observed if abs(base - observed) > rounding else None
+    return bill
+
+
+def _best(
+    findings: Sequence[Healthy | None], turn: Sequence[int], bill: Bill, model: SizingModel, pool: float
+) -> tuple[float, int, Overrides] | None:
+    """Gain, index and overrides of the finding in ``turn`` that now gains most; None if none does."""
+    best: tuple[float, int, Overrides] | None = None
+    for index in turn:
+        healthy = findings[index]
+        overrides = healthy(bill.applied) if healthy is not None else None
+        mended = _solve(model, {**bill.applied, **overrides}) if overrides is not None else None
+        if mended is not None and overrides is not None and mended - pool >= NOISE:
+            best = max(best or (0.0, -1, {}), (mended - pool, index, overrides), key=lambda b: b[0])
+    return best
 
 
 def _price_rest(
@@ -106,7 +116,7 @@ def _price_rest(
     """Says of what gained nothing whether it alone would (then the others mend it, too) or would shrink the pool."""
     for index in left:
         healthy = findings[index]
-        if prices[index].note or healthy is None:
+        if healthy is None:
             continue
         alone = healthy({})
         mended = _solve(model, alone) if alone is not None else None

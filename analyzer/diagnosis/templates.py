@@ -67,4 +67,6 @@ def _shown(value: Any, unit: str, spec: str) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))[:MAX_SHOWN]
     text = show(value, unit)
+    if "\n" in text:  # a message of several lines: its first says what, the others advise
+        text = next((line for line in text.splitlines() if line.strip()), "").strip()
     return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"

@@ -49,6 +49,14 @@ def test_findings_that_mend_the_same_thing_do_not_count_twice() -> None:
     assert "mended by the findings before it" in found["KV904"].note
 
 
+def test_faults_are_priced_before_choices() -> None:
+    choice = CELL + "\nseverity: info"
+    found = {f.rule: f for f in rules(choice, BUDGET).judge(make_run(FACTS), model()).findings}
+    assert found["KV902"].lost_tokens == pytest.approx(4e9 / 80_000)
+    assert found["KV902"].pool_if_fixed == pytest.approx(450_000)
+    assert found["KV901"].lost_tokens == pytest.approx(36e9 / 20_000 - 450_000)
+
+
 def test_a_mending_that_shrinks_the_pool_is_no_cost() -> None:
     text = "id: KV901\nwhen: 'true'\nhealthy: {sizing.cell: 160000 bytes/token}"
     found = rules(text).judge(make_run(FACTS), model()).findings[0]
