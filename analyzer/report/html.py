@@ -190,7 +190,7 @@ def _finding(finding: Finding, run: RunReport) -> Html:
         *[_proof(e, run) for e in finding.evidence],
         el("p", el("b", "Fix: "), finding.fix, class_="fix") if finding.fix else None,
         *[_link(url) for url in finding.see],
-        class_=f"finding {kind}" + (" follows" if finding.explained_by else ""),
+        class_=f"finding is-{kind}" + (" follows" if finding.explained_by else ""),
     )
 
 

@@ -59,7 +59,7 @@ def _bar(row: LedgerRow, start: float, total: float) -> Html:
         el("line", x1=SPAN, x2=SPAN, y1=0, y2=16, class_="edge"),
     ]
     if width > freed:
-        kind = row.kind if row.kind in ("used", "kept", "unused", "outside") else "used"
+        kind = row.kind if row.kind in ("used", "unknown", "kept", "unused", "outside") else "used"
         parts.append(_rect(x, max(width - freed, 1.5), kind))
     if freed:
         parts.append(_rect(x + width - freed, freed, "freed"))
@@ -72,7 +72,7 @@ def _rect(x: float, width: float, kind: str) -> Html:
 
 def _key(rows: Sequence[LedgerRow]) -> Html:
     names = {
-        "used": "in use", "freed": "loaded, then freed after sizing", "kept": "kept free on purpose",
+        "used": "in use", "unknown": "not itemised by the log", "freed": "loaded, then freed after sizing", "kept": "kept free on purpose",
         "unused": "left unused", "outside": "outside the budget",
     }  # fmt: skip
     kinds = {row.kind for row in rows} | ({"freed"} if any(row.freed for row in rows) else set())

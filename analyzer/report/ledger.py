@@ -116,7 +116,7 @@ def _sglang(rank: _Rank) -> Iterable[LedgerRow]:
         rest = total - left - sum(row.bytes - row.freed for row in rows)
         if rest > SMALL:
             note = "not itemised: tables, workspaces"
-            rows.append(LedgerRow(rank.rank, "other", rest, rank.lines("gpu.free_before_load"), note))
+            rows.append(LedgerRow(rank.rank, "other", rest, rank.lines("gpu.free_before_load"), note, "unknown"))
     yield from rows
     lines = rank.lines(final)
     kept = rank.get("sizing.reserve")
@@ -147,7 +147,7 @@ def _vllm(rank: _Rank) -> Iterable[LedgerRow]:
         rest = budget - sum(row.bytes for row in rows) - sum(row.bytes for row in pool_rows)
         if rest > SMALL:
             note = "the budget less the rows shown"
-            rows.append(LedgerRow(rank.rank, "not itemised", rest, rank.lines("sizing.requested"), note))
+            rows.append(LedgerRow(rank.rank, "not itemised", rest, rank.lines("sizing.requested"), note, "unknown"))
     yield from rows
     if not pool_rows:
         yield from _vllm_without_pool(rank, sum(row.bytes for row in rows))

@@ -170,7 +170,7 @@ def _ledger(run: RunReport, sheet: Sheet) -> None:
     label = min(max(cells(row.item) for row in rows), 28)
     width = max(10, min(26, (sheet.width - label - 14) // 2))
     full = max(row.bytes for row in rows)
-    styles = {"kept": "dim", "unused": "yellow", "outside": "dim"}
+    styles = {"kept": "dim", "unused": "yellow", "outside": "dim", "unknown": "magenta"}
     for row in rows:
         drawn = bar(row.bytes, full, width, blocks=sheet.blocks, freed=row.freed)
         left: list[Piece] = [

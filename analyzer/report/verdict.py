@@ -99,9 +99,10 @@ def _reason(summary: str, message: str) -> str:
 
 def _cap(run: RunReport, cap: Finding | None) -> str:
     running = view.number_of(run, "limit.running")
+    if cap is not None and running is not None and cap.cause.startswith("cap-") and cap.confidence == "proved":
+        return f"{running:,.0f} requests can run at once: {_lowered(cap.title)}"
     if cap is not None:
-        many = f"{running:,.0f} requests can run at once: " if running is not None else ""
-        return many + (_lowered(_hedged(cap)) if many else _hedged(cap))
+        return _hedged(cap)
     if running is None:
         return ""
     bound = view.BOUND.get(str(view.value_of(run, "limit.bound_by") or ""), "")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analyzer.report.model import FactRow, Finding, LedgerRow, Report, RunReport, UndecidedRow
-from analyzer.units import show, show_bytes
+from analyzer.units import GIB, show, show_bytes
 
 ENGINES = {"sglang": "SGLang", "vllm": "vLLM"}
 _BASIS = {"shapes": "from line shapes", "argument": "from an argument", "banner": ""}
@@ -99,12 +99,22 @@ def pool_said(run: RunReport) -> list[Said]:
         said.append(Said(f"{show_bytes(size)} available for KV", _lines(facts, "pool.available_bytes")))
     stored = number_of(run, "pool.bytes_per_token")
     if stored is not None:
-        said.append(Said(f"{show(stored, 'bytes_per_token')} per token", _lines(facts, "pool.bytes_per_token")))
+        said.append(Said(_per_token(run, stored), _lines(facts, "pool.bytes_per_token")))
     blocks, block = number_of(run, "pool.blocks"), number_of(run, "pool.block_tokens")
     if blocks is not None:
         text = f"{blocks:,.0f} blocks" + (f" of {block:,.0f} tokens" if block else "")
         said.append(Said(text, _lines(facts, "pool.blocks")))
     return said
+
+
+def _per_token(run: RunReport, stored: float) -> str:
+    """Bytes per token, no more exact than the sizes that it was divided from: those have two decimals of a GiB."""
+    size = number_of(run, "pool.bytes") or number_of(run, "pool.available_bytes")
+    rounding = 0.01 * GIB / size if size else 0.0
+    if (run.facts["pool.bytes_per_token"].origin == "log" and "pool.bytes" not in run.facts) or rounding < 0.002:
+        return f"{show(stored, 'bytes_per_token')} per token"
+    digits = 2 if rounding < 0.05 else 1
+    return f"about {float(f'{stored:.{digits}g}'):,.0f} bytes per token"
 
 
 def sizing_said(run: RunReport) -> str:

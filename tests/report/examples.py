@@ -72,7 +72,7 @@ def draft_run() -> RunReport:
             LedgerRow("", "KV pool, target", 59.84 * GIB, [33]),
             LedgerRow("", "KV pool, draft", 14.96 * GIB, [35]),
             LedgerRow("", "CUDA graphs", 0.76 * GIB, [46, 50, 53]),
-            LedgerRow("", "other", 0.39 * GIB, [22], "not itemised: tables, workspaces"),
+            LedgerRow("", "other", 0.39 * GIB, [22], "not itemised: tables, workspaces", "unknown"),
             LedgerRow("", "free, kept", 27.83 * GIB, [54], "by mem_fraction_static 0.8", "kept"),
             LedgerRow("", "free, unused", 3.68 * GIB, [54], "more than was to be kept", "unused"),
         ],
