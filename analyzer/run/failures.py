@@ -35,6 +35,7 @@ _WRAPPER_TEXT = re.compile(
     r"|at interpreter shutdown|cannot schedule new futures after|Engine loop (?:is not running|has died)"
     r"|Engine core process \S+ died|MQLLMEngine is already dead|Event loop is closed|Engine is (?:dead|not running)"
 )
+_DIED_STARTING = re.compile(r"died during initialization \(exit code: (-\d+)\)")
 _REMOTE = re.compile(
     r"^(?:Worker failed with error|Call to \S+ method failed:?) ['\"]?(.*?)(?:['\"],? please check|['\"]?$)", re.S
 )
@@ -243,6 +244,8 @@ class FailureLog:
             echoed = any(_same_message(inner, e.failure.message) for e in self.entries if not e.failure.wrapper)
             failure.wrapper = echoed or not inner
             failure.message = inner or failure.message
+        elif died := _DIED_STARTING.search(failure.message):
+            failure.kind, entry.code = "killed", int(died.group(1))
         elif short in _WRAPPER_CLASSES or short == "RayTaskError" or _WRAPPER_TEXT.search(failure.message):
             failure.wrapper = True
         entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
