@@ -57,10 +57,12 @@ def _state(folder: SglangFolder, facts: Facts) -> None:
         facts.add("state.slots", slots, event.record)
         if slots and own > 0.1 * (1 << 30):
             facts.add("state.slot_bytes", own / (slots + 1), event.record, origin="derived")
-    for event in folder.events_by_rank("state_slots_cap"):
-        facts.add("state.slots_per_request", event.get("per_request"), event.record)
-        facts.add("state.slots", event.get("slots"), event.record)
-        facts.add("limit.running_by_state", event.get("running"), event.record)
+    for kind in ("state_slots_figures", "state_slots_cap"):
+        for event in folder.events_by_rank(kind):
+            facts.add("state.slots_per_request", event.get("per_request"), event.record)
+            facts.add("state.slots", event.get("slots"), event.record)
+            facts.add("limit.running_by_state", event.get("running"), event.record)
+            facts.add("limit.running", event.get("running"), event.record)
     for event in folder.events_by_rank("state_no_memory"):
         facts.add("state.slot_bytes", event.get("slot_bytes"), event.record)
         facts.add("state.slots", event.get("slots"), event.record)

@@ -30,6 +30,7 @@ KINDS: dict[str, Bound] = {
     "max_running_default": ("0.5.4", ""),
     "max_running_reduced": ("0.5.14", ""),
     "state_slots_cap": ("0.5.17", ""),
+    "state_slots_figures": ("0.5.17", ""),
     "startup_timings": ("0.5.17", ""),
     "multimodal_reserve": ("0.5.18", ""),
     "load_weight_committed": ("0.5.18", ""),

@@ -53,7 +53,8 @@ VOCABULARY: dict[str, Spec] = {
     "draft.cell": Spec("bytes_per_token", "KV bytes per token and rank by a separate draft's config"),
     "draft.layers": Spec("layers", "layers of the draft that store KV"),
     "draft.layers_counted": Spec("layers", "draft layers that the sizing counted"),
-    "model.attention_layers_by_pools": Spec("layers", "layers of the target that store KV, from its pool over the draft's"),
+    "sizing.attention_layers": Spec("layers", "layers of the target that store KV, as the sizing counted them"),
+    "draft.charged_depth": Spec("ratio", "draft layers that the sizing charged over KV layers of the target"),
     "sparse.prefill_backend": Spec("name", "prefill kernel of sparse attention"),
     "sparse.decode_backend": Spec("name", "decode kernel of sparse attention"),
     # device memory

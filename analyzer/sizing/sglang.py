@@ -82,7 +82,8 @@ class SglangSizing:
         cell = values.get("sizing.cell")
         if rest is None or cell is None or cell <= 0:
             return Solution(None, steps=tuple(steps))
-        plan = self._state(rest, values, given or (self.slots_given and "state.ratio" not in (overrides or {})), steps)
+        same_ratio = values.get("state.ratio") == self.inputs.get("state.ratio")
+        plan = self._state(rest, values, given or (self.slots_given and same_ratio), steps)
         if self.state and plan is None:
             return Solution(None, steps=tuple(steps))
         left = rest - (plan.taken if plan else 0.0) - values["sizing.fixed"]

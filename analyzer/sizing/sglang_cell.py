@@ -21,7 +21,8 @@ FP4_WITH_SCALES = 9 / 8
 """The store of fp4 KV with its scales over the packed values alone, which is all that versions before 0.5.13 print.
 (``pool.scales_unprinted``)"""
 TOLERANCE = 0.03
-MOST_ROUNDING = 0.02
+MOST_ROUNDING = 0.06
+"""A printed pool that is rounded more coarsely than this says too little of the bytes per token."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +30,8 @@ class Cell:
     """``bytes`` charged per token (None: ``how`` says what would give it), ``margin`` its relative uncertainty.
 
     ``stored_target`` and ``stored`` are bytes per token in the target's store and in all stores,
-    ``charged_ratio`` charged over stored, ``layers_counted`` the draft layers that the charge amounts to.
+    ``charged_ratio`` charged over stored, ``layers_counted`` the draft layers that the charge amounts to over
+    ``attention_layers`` of the target, ``charged_depth`` the first over the second.
     """
 
     bytes: float | None
@@ -41,6 +43,7 @@ class Cell:
     charged_ratio: float | None = None
     layers_counted: float | None = None
     attention_layers: float | None = None
+    charged_depth: float | None = None
 
 
 def charged_cell(draft: Draft, rest: float | None, draft_charged: bool, printed_budget: bool) -> Cell:
@@ -70,15 +73,24 @@ def charged_cell(draft: Draft, rest: float | None, draft_charged: bool, printed_
     ratio = _ratio(draft, rest, tokens, stored, draft_charged)
     reference = charged / (base / target * stored) if draft_charged else charged / base
     if ratio is None or not draft_charged or abs(ratio / reference - 1) <= max(TOLERANCE, 2 * margin):
-        layers = _whole(target / draft_part) if draft_part else None
+        layers = _layers(draft, target, draft_part)
         return Cell(charged, "", base_margin, False, target, stored, ratio, 1.0 if draft_part else None, layers)
-    layers = _whole(target / draft_part) if draft_part else None
+    depth = ratio * stored / target - 1
+    layers = number("model.attention_layers") or _layers(draft, target, draft_part)
     if layers is None:
-        return Cell(ratio * stored, "", margin, True, target, stored, ratio)
-    counted = (ratio * stored / target - 1) * layers
+        return Cell(ratio * stored, "", margin, True, target, stored, ratio, charged_depth=depth)
+    counted = depth * layers
     if abs(counted - round(counted)) <= max(0.35, 0.02 * counted):
         counted = float(round(counted))
-    return Cell(base * (1 + counted / layers), "", base_margin, True, target, stored, ratio, counted, layers)
+    return Cell(base * (1 + counted / layers), "", base_margin, True, target, stored, ratio, counted, layers, depth)
+
+
+def _layers(draft: Draft, target: float, draft_part: float) -> float | None:
+    """KV layers of the target for one of the draft, from the two pools; None where rounding hides them."""
+    size, rounding = draft.number("draft.pool.bytes"), draft.number("draft.pool.rounding") or 0.0
+    if not size or not draft_part or rounding / size > MOST_ROUNDING:
+        return None
+    return _whole(target / draft_part)
 
 
 def _stored_target(draft: Draft, tokens: float | None) -> tuple[float | None, float]:

@@ -32,8 +32,8 @@ def write_derived(draft: Draft, model: SglangSizing, cell: Cell, rest: float | N
     put("pool.bytes_per_token", cell.stored_target, ("pool.bytes", "pool.tokens"))
     put("sizing.charged_ratio", cell.charged_ratio, (*pools, "free.after_pool", *budget_sources))
     put("draft.layers_counted", cell.layers_counted, ("pool.bytes", "draft.pool.bytes", *budget_sources))
-    if cell.attention_layers and "model.attention_layers" not in facts:
-        put("model.attention_layers_by_pools", cell.attention_layers, ("pool.bytes", "draft.pool.bytes"))
+    put("sizing.attention_layers", cell.attention_layers, pools)
+    put("draft.charged_depth", cell.charged_depth, (*pools, *budget_sources))
     put("sizing.stored_cell", cell.stored, ("pool.bytes", "pool.tokens", "draft.pool.bytes"))
     free = "free.after_pool" if model.draft_charged or "draft.pool.bytes" not in facts else "free.after_target_pool"
     after, reserve = draft.number(free), draft.number("sizing.reserve")
