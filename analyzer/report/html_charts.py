@@ -72,7 +72,8 @@ def _rect(x: float, width: float, kind: str) -> Html:
 
 def _key(rows: Sequence[LedgerRow]) -> Html:
     names = {
-        "used": "in use", "unknown": "not itemised by the log", "freed": "loaded, then freed after sizing", "kept": "kept free on purpose",
+        "used": "in use", "unknown": "not itemised by the log", "freed": "loaded, then freed after sizing",
+        "kept": "kept free on purpose",
         "unused": "left unused", "outside": "outside the budget",
     }  # fmt: skip
     kinds = {row.kind for row in rows} | ({"freed"} if any(row.freed for row in rows) else set())

@@ -45,8 +45,9 @@ class FactRow:
 
 @dataclass(slots=True)
 class LedgerRow:
-    """One part of the device's memory, of one rank. ``kind``: used, unknown, kept (on purpose), unused, outside (the budget).
+    """One part of the device's memory, of one rank.
 
+    ``kind``: used, unknown (not itemised), kept (on purpose), unused, outside (the budget).
     ``freed`` is what of ``bytes`` was given back after the pool was sized: it is inside a later row as well, so the
     parts of a rank add up to its memory less the freed bytes.
     """

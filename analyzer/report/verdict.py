@@ -6,14 +6,15 @@ import re
 
 from analyzer.report import view
 from analyzer.report.model import Finding, RunReport
+from analyzer.report.sheet import clip
 
 _STAGES = {
     "arguments": "after reading its arguments", "init": "while it set up its processes",
     "weights": "while it loaded weights", "pool": "while it sized or allocated the pool",
-    "graphs": "while it captured CUDA graphs", "ready": "when it was ready", "serving": "while serving",
+    "graphs": "while it captured CUDA graphs", "ready": "after it was ready", "serving": "while serving",
     "shutdown": "while shutting down",
 }  # fmt: skip
-SENTENCE = 220
+SENTENCE = 180
 _CAPS = ("cap-", "context-exceeds-pool", "queueing-at-cap")
 
 
@@ -89,10 +90,17 @@ def _lowered(text: str) -> str:
 
 
 def _reason(summary: str, message: str) -> str:
-    """The first sentence of ``summary`` without the failure's own message, which the page quotes beside it."""
-    text, quoted = " ".join(summary.split()), " ".join(message.split())[:40]
-    if quoted and quoted in text:
-        text = text[: text.index(quoted)].rstrip(" :(")
+    """What the failure consists in: the finding's first sentence if it has figures, else the log's own words."""
+    text, quoted = " ".join(summary.split()), " ".join(message.split())
+    first = _sentence(text)
+    if first and any(c.isdigit() for c in first) and quoted[:40] not in first:
+        return first
+    said = _sentence(quoted) or clip(quoted, SENTENCE)
+    return f'The log says: "{said}"' if len(said.split()) > 1 else first
+
+
+def _sentence(text: str) -> str:
+    """The first sentence of ``text`` if it is short enough to be said at once."""
     end = next((m.start() for m in re.finditer(r"[.!?](?=\s|$)", text)), len(text))
     return text[:end] if end <= SENTENCE else ""
 

@@ -114,12 +114,20 @@ def test_an_explained_or_merely_informing_finding_is_not_the_verdict() -> None:
 
 
 def test_a_failure_is_named_by_its_rule() -> None:
-    cause = finding("fail-oom-load", title="Weights do not fit", failure=True)
+    cause = finding("fail-oom-load", title="Weights do not fit", summary="Says 5 of 4. More.", failure=True)
     row = reported(died(stage="weights", process="EngineCore_DP0"), Judgement([cause], failure_rule="KV010"))
     assert row.failure is not None
     assert (row.failure.cause, row.failure.rule, row.failure.lines) == ("fail-oom-load", "KV010", [30, 25])
     assert row.failure.frame == "b.py:7 in g"
-    assert row.verdict == "The server did not start: it failed while it loaded weights. Weights do not fit. Says so."
+    assert (
+        row.verdict == "The server did not start: it failed while it loaded weights. Weights do not fit. Says 5 of 4."
+    )
+
+
+def test_without_figures_in_the_finding_the_log_speaks_for_itself() -> None:
+    cause = finding("fail-dependency", title="A module is missing", summary="It lacks one: No module.", failure=True)
+    row = reported(died("No module named 'x'. Try pip\nmore"), Judgement([cause], failure_rule="KV010"))
+    assert row.verdict.endswith("A module is missing. The log says: \"No module named 'x'\".")
 
 
 def test_a_failure_that_no_rule_knows_is_quoted_and_not_explained() -> None:
