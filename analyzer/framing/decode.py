@@ -90,7 +90,7 @@ def clean(text: str) -> str:
         text = text.replace("\0", "")
     if "\x1b" in text:
         text = _pattern("ansi").sub("", text)
-    if any(mark in text for mark in ("^[[", "\\x1b[", "\\u001b[", "\\033[", "#033[", "\u241b[")):
+    if "^[[" in text or "#033[" in text or "\u241b[" in text or ("\\" in text and _pattern("escaped").search(text)):
         text = _pattern("caret_line").sub(_without_carets, text)
     if "[0m" in text or "[0;0m" in text:
         text = _pattern("bare_line").sub(lambda match: _pattern("bare").sub("", match[0]), text)
@@ -113,6 +113,7 @@ def _without_carets(match: re.Match[str]) -> str:
 _PATTERNS = {
     # CSI; OSC and APC (Buildkite's time marks) up to BEL or ST; two-character escapes
     "ansi": r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|[\]_P^][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^`-~=>]|[()][A-Z0-9])",
+    "escaped": r"\\(?:x1b|u001b|033)\[",
     "caret_line": r"(?m)^.*(?:\^|\\x1b|\\u001b|\\033|#033|\u241b)\[.*$",
     "caret": r"(?:(?:\^\[|\\x1b|\\u001b|\\033|#033|\u241b)|\[(?=\[))\[[0-9;]*[A-Za-z]",
     "bare_line": r"(?m)^.*\[0(?:;0)?m.*$",

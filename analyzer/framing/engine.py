@@ -79,8 +79,7 @@ def looks_embedded(text: str) -> bool:
     return (
         "[20" in text
         or " pid=" in text
-        or "INFO " in text
-        or "INFO: " in text
+        or "INFO" in text
         or "WARNING " in text
         or "ERROR " in text
         or "DEBUG " in text

@@ -101,7 +101,7 @@ class Framer:
 
     def _plain(self, lines: list[str], number: int) -> None:
         """The common path: lines that begin with an engine prefix and hold one whole message."""
-        sglang, vllm, joiner, source = self._sglang, self._vllm, self._joiner, self.source
+        sglang, vllm, joiner, source, parts = self._sglang, self._vllm, self._joiner, self.source, self._parts
         looks_embedded, process_tag = engine.looks_embedded, engine.process_tag
         seconds, without_year = engine.seconds, engine.seconds_without_year
         number -= 1
@@ -112,8 +112,7 @@ class Framer:
             if first == "[":
                 match = sglang(line)
                 if match is not None:
-                    header = match[0]
-                    text = line[len(header) :]
+                    text = line[match.end() :]
                     when, fraction, ranks, encoder, level = match.groups("")
                     if (
                         text
@@ -122,13 +121,15 @@ class Framer:
                         and "\r" not in text
                         and not looks_embedded(text)
                         and not joiner.queue
+                        and not parts
                         and not encoder
+                        and not joiner.last_cr
                     ):
                         if when != stamp:
                             stamp, time = when, seconds(when)
                         if joiner.last is not None:
                             joiner.out.append(joiner.last)
-                        joiner.last_cr, joiner.lf, joiner.last_header = False, True, header
+                        joiner.lf, joiner.last_header = True, ""
                         joiner.last = Record(
                             source, number, number, text, "log", _with_fraction(time, fraction) if fraction else time,
                             when + fraction, level, ranks[1:],
@@ -137,12 +138,13 @@ class Framer:
             elif first in "(IWEDC":
                 match = vllm(line)
                 if match is not None:
-                    header = match[0]
-                    text = line[len(header) :]
+                    text = line[match.end() :]
                     tag, level, when, module, uvicorn = match.groups("")
+                    header = match[0] if module else ""
                     if (
-                        header != joiner.last_header
+                        not (header and header == joiner.last_header)
                         and not joiner.queue
+                        and not parts
                         and not joiner.last_cr
                         and text
                         and text[0] != " "
@@ -172,7 +174,10 @@ class Framer:
         """Any line: its outer prefixes off, a line that a collector cut in parts put together, then its messages."""
         text, outer = self._peeler.peel(line)
         if self._parts and (kept := self._parts.pop(outer.stream, None)) is not None:
-            text, number = kept[0] + text, kept[1]
+            if outer.stamp:
+                text, number = kept[0] + text, kept[1]
+            else:  # the collector's next line is missing
+                self._messages.read(kept[0], kept[1], kept[1], Outer(stream=outer.stream))
         if outer.partial and len(text) < 1 << 20:
             self._parts[outer.stream] = (text, number)
             return

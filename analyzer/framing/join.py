@@ -38,9 +38,13 @@ class Joiner:
         """The block or bar that the latest line of no prefix grew."""
 
     def engine(self, record: Record, header: str, cr: bool) -> None:
-        """A line with an engine prefix; ``header`` is everything before the message."""
+        """A line with an engine prefix.
+
+        ``header`` is everything before the message where the engine repeats it on each line of a record, else empty.
+        """
         if (
             self.last is not None
+            and header
             and header == self.last_header
             and self._continues(self.last.text, record.text, self.last_cr)
         ):
@@ -48,14 +52,14 @@ class Joiner:
         block = self._by_header.get(header)
         if block is not None and not block.closed and self._grow(block, record, cr):
             return
-        lead = self.last.text if self.last is not None and header == self.last_header else ""
+        lead = self.last.text if self.last is not None and header and header == self.last_header else ""
         self._settle(record, header)
         text = record.text
         if begins_traceback(text, record.level):
             self._flush_last()
             traceback = Traceback(record, header, lead)
             traceback.set_cr(cr)
-            self._begin(traceback, header)
+            self._begin(traceback, header, _key(record))
             return
         if self.last is not None and self.last_cr:
             if self._same_process(self.last, record):
@@ -66,10 +70,9 @@ class Joiner:
         self.last, self.last_header, self.last_cr = record, header, cr
         if text.endswith(TRACEBACK):
             self._flush_last()
-            repeated = header if record.module else ""  # vLLM repeats its prefix on each line, SGLang does not
-            traceback = Traceback(replace(record, text=text[text.rindex("Traceback") :]), repeated, text)
+            traceback = Traceback(replace(record, text=text[text.rindex("Traceback") :]), header, text)
             traceback.set_cr(cr)
-            self._begin(traceback, repeated, _key(record))
+            self._begin(traceback, header, _key(record))
 
     def saw_cr(self) -> None:
         """Tells of a CR before LF where no message of several lines explains it."""

@@ -116,7 +116,9 @@ class MessageReader:
 
     def _message(self, text: str, header: re.Match[str] | None, context: Context, cr: bool) -> None:
         if header is not None:
-            self._joiner.engine(self._engine_record(text, header, context), context.header + header[0], cr)
+            record = self._engine_record(text, header, context)
+            # vLLM repeats its header on each line of a record; SGLang and uvicorn do not: equal ones mean nothing there
+            self._joiner.engine(record, context.header + header[0] if record.module else "", cr)
         elif not text.strip() or (text.startswith("```") and len(text) < 20):
             self._joiner.blank(context.record(self._source, ""))
         else:

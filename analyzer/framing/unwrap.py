@@ -9,6 +9,7 @@ The first ``WINDOW`` lines decide; later windows are only looked at, and switch 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import cache
 
 from analyzer.framing.engine import LEVELS
@@ -131,17 +132,13 @@ def _reaches_over(line: str, rest: str, width: int, inside: bool) -> bool:
 
 def wrap_width(lines: list[str]) -> int:
     """The width at which ``lines`` were wrapped, 0 if they were not."""
-    sizes = [len(line.rstrip("\r")) for line in lines]
-    if not sizes or max(sizes) > _WIDEST + _TAG_SLACK:
+    sizes = [len(line) - line.endswith("\r") for line in lines]
+    widest = max(sizes, default=0)
+    if not _NARROWEST <= widest <= _WIDEST + _TAG_SLACK:
         return 0
-    counts: dict[int, int] = {}
-    for size in sizes:
-        if size >= _NARROWEST:
-            counts[size] = counts.get(size, 0) + 1
+    counts = Counter(size for size in sizes if size >= widest - _TAG_SLACK)
     fresh = _pattern("fresh").match
     for width in sorted(counts, reverse=True):
-        if width < max(sizes) - _TAG_SLACK:
-            return 0
         if counts[width] < _ENOUGH or sum(size > width for size in sizes) > len(sizes) * 0.03:
             continue
         full = [at for at, size in enumerate(sizes[:-1]) if size == width and any(map(str.isalnum, lines[at][:40]))]
