@@ -118,6 +118,9 @@ class Track:
     stride: int = 1
     skip: int = 0
     samples: int = 0
+    decodes: int = 0
+    steady: bool = False
+    """The line before was a decode line with requests running: what the next one prints holds no idle time."""
 
     def add(self, record: Record, values: dict[str, Any], *, decode: bool) -> None:
         """Counts one line; ``decode`` tells that its figures describe the running batch."""
@@ -145,7 +148,9 @@ class Track:
             self.full += 1
             self.full_first = self.full_first or record
         if decode and running:
+            self.decodes += 1
             self._add_batch(record, values, int(running))
+        self.steady = bool(decode and running)
         if self.skip == 0:
             self._add_point(record, values)
         self.skip = (self.skip + 1) % self.stride
@@ -155,7 +160,7 @@ class Track:
         if length is not None and tokens:
             bucket = max(1, int(tokens) // running).bit_length()
             self.by_context.setdefault(bucket, Stat()).add(length, record)
-        if rate and (running in self.by_batch or len(self.by_batch) < MAX_BATCHES):
+        if rate and self.steady and (running in self.by_batch or len(self.by_batch) < MAX_BATCHES):
             self.by_batch.setdefault(running, Stat()).add(rate, record)
 
     def _add_point(self, record: Record, values: dict[str, Any]) -> None:
@@ -283,6 +288,7 @@ class Series:
         if not samples:
             return
         facts.add("load.samples", sum(t.samples for t in self.tracks.values()), None, rank="")
+        facts.add("load.decode_lines", sum(t.decodes for t in self.tracks.values()), None, rank="")
         waits = [t.waiting for t in self.tracks.values() if t.waiting.samples]
         where = [w for x in waits for w in (_at(x.first), _at(x.last)) if w is not None][:4]
         facts.add("load.waiting_samples", sum(x.samples for x in waits), where, rank="")
@@ -296,7 +302,11 @@ class Series:
         facts.add("load.full_samples", full, _at(first), rank="")
 
     def _write_rates(self, facts: Facts) -> None:
-        """Decode rate of one request: best and last of the batch size that was seen most often."""
+        """Decode rate of one request: best, mean and last of the batch size that was seen most often.
+
+        Only lines that follow a decode line directly count: the engines divide by all time since their last line, so
+        the first line after a pause reads far too low.
+        """
         batches: dict[int, Stat] = {}
         for track in self.tracks.values():
             for running, stat in track.by_batch.items():
