@@ -178,7 +178,7 @@ def _header(text: str) -> re.Match[str] | None:
 
 def _embedded(text: str, start: int = 0) -> int:
     """Where in ``text``, from ``start`` on and not at its front, an engine prefix begins; -1 if none does."""
-    if not engine.looks_embedded(text):
+    if not engine.looks_embedded(text[start:] if start else text):
         return text.find(_UNENDED) + len(_UNENDED) if _UNENDED in text[:-1] and not text.endswith(_UNENDED) else -1
     match = engine.pattern("embedded").search(text, start)
     return match.start() if match is not None and match.start() > 0 else -1

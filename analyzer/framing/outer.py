@@ -89,6 +89,8 @@ class Peeler:
     def _layer(self, text: str, outer: Outer) -> str | None:
         """One layer off ``text``, or None if there is none."""
         first = text[:1]
+        if first == "(" and not self._learnt:
+            return None
         if first == "{":
             return _json(text, outer)
         if first == "[":

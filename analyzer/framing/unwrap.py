@@ -32,6 +32,7 @@ _PATTERNS = {
         r"The above exception|During handling|Process \S+:$|Loading |Capturing |[\w.]+(?:Error|Exception): |"
         r".{0,120}?\d%(?:\|| Completed)|[-=_*#~\s]+$"
     ),
+    "prefixed": rf"(?:[\w.-]+ *\| )?(?:\[?\d{{4}}-\d\d-\d\d[ T]|\([^()]*\bpid=\d+|(?:{LEVELS})[ :])|  File ",
     "tagged": r"\([\w.+-]*(?: rank=\d+)? ?pid=\d+",
 }
 
@@ -137,12 +138,26 @@ def wrap_width(lines: list[str]) -> int:
     if not _NARROWEST <= widest <= _WIDEST + _TAG_SLACK:
         return 0
     counts = Counter(size for size in sizes if size >= widest - _TAG_SLACK)
-    fresh = _pattern("fresh").match
     for width in sorted(counts, reverse=True):
         if counts[width] < _ENOUGH or sum(size > width for size in sizes) > len(sizes) * 0.03:
             continue
-        full = [at for at, size in enumerate(sizes[:-1]) if size == width and any(map(str.isalnum, lines[at][:40]))]
-        rest = [at for at in full if not fresh(lines[at + 1])]
-        if len(rest) >= _ENOUGH and len(rest) >= 0.6 * len(full):
+        if _is_wrapped_at(width, lines, sizes):
             return width
     return 0
+
+
+def _is_wrapped_at(width: int, lines: list[str], sizes: list[int]) -> bool:
+    """Whether lines of ``width`` are mostly followed by their rest, beginning from lines that have a prefix."""
+    fresh, prefixed = _pattern("fresh").match, _pattern("prefixed").match
+    full = rests = of_prefixed = 0
+    headed = False
+    for at in range(len(lines) - 1):
+        if fresh(lines[at]):
+            headed = prefixed(lines[at]) is not None
+        if sizes[at] != width or not any(map(str.isalnum, lines[at][:40])):
+            continue
+        full += 1
+        if not fresh(lines[at + 1]):
+            rests += 1
+            of_prefixed += headed
+    return of_prefixed >= _ENOUGH and rests >= 0.6 * full and of_prefixed >= 0.5 * rests
