@@ -51,7 +51,7 @@ class BenignRules:
         hits: list[BenignHit] = []
         unknown: list[Where] = []
         covered = {(w.source, w.line) for w in proved}
-        spans = [_span(failure) for failure in run.failures]
+        spans = [span for failure in run.failures for span in _spans(failure)]
         for event in run.events:
             rule = self._of_event(event, view)
             record = event.record
@@ -105,13 +105,14 @@ def _hit(record: Record, rule: Rule) -> BenignHit:
     return BenignHit(place.line, rule.id, rule.why, place.source, place.text)
 
 
-def _span(failure: Failure) -> tuple[str, int, int]:
-    """Source, first and last line of what shows a failure."""
+def _spans(failure: Failure) -> list[tuple[str, int, int]]:
+    """Source, first and last line of everything that shows a failure."""
     lines = [w.line for w in failure.where if w.line]
     if failure.first_line:
         lines.append(failure.first_line)
     source = failure.where[0].source if failure.where else ""
-    return source, min(lines, default=0), max(lines, default=0)
+    own = (source, min(lines, default=0), max(lines, default=0))
+    return [own, *((source, first, last) for first, last in failure.spans)]
 
 
 def _accounted(record: Record, covered: set[tuple[str, int]], spans: Sequence[tuple[str, int, int]]) -> bool:

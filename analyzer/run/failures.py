@@ -20,6 +20,7 @@ from analyzer.run.tracebacks import Link, Traceback, exception_line, parse
 
 _LIMIT = 400
 _TEXT = 20_000
+_SPANS = 200
 _WINDOW_SECONDS = 180.0
 _WINDOW_RECORDS = 600
 
@@ -260,11 +261,18 @@ class FailureLog:
 
     def _add(self, entry: Entry, record: Record) -> None:
         known = self._by_key.get(entry.key) if entry.key else None
+        span = (entry.failure.first_line, record.last_line)
         if known is not None:
+            if len(known.failure.spans) < _SPANS:
+                known.failure.spans += (span,)
+            if len(entry.failure.frames) > len(known.failure.frames) and not entry.echo:
+                # the first one may have lost its head in a paste; another rank printed it whole
+                known.failure.frames, known.failure.text = entry.failure.frames, entry.failure.text
             if not entry.echo:
                 ranks = dict.fromkeys((*known.failure.ranks, entry.failure.rank or record.process))
                 known.failure.ranks = tuple(r for r in ranks if r)
             return
+        entry.failure.spans = (span,)
         entry.failure.ranks = (entry.failure.rank,) if entry.failure.rank else ()
         if len(self.entries) >= _LIMIT:
             return

@@ -54,6 +54,8 @@ class Failure:
     """Only one request failed; the server went on."""
     text: str = ""
     """The whole traceback as text (bounded)."""
+    spans: tuple[tuple[int, int], ...] = ()
+    """First and last line of each record that shows it, its repetitions by other ranks included; bounded."""
 
 
 def first_cause(failures: Sequence[Failure]) -> Failure | None:

@@ -17,12 +17,15 @@ _RUNTIME_FUNCTIONS = re.compile(
     r"^(?:event_loop_\w+|run_event_loop|dispatch_event_loop|process_batch_result\w*|get_next_batch_to_run|check_memory"
     r"|self_check_during_idle|on_idle|run_batch|run_busy_loop|_process_engine_step|process_engine_step|step_fn"
     r"|step_with_batch_queue|run_engine_loop|engine_step|run_engine_loop|step_async|handle_loop|output_handler"
-    r"|_run_workers_async|recv_requests|update_running_batch|retract_decode|execute_model|generate|_run_output_handler)$"
+    r"|_run_workers_async|recv_requests|update_running_batch|retract_decode|execute_model|_run_output_handler)$"
 )
 _SERVING_FUNCTIONS = re.compile(
     r"^(?:run_busy_loop|_?process_engine_step|run_engine_loop|engine_step|step_async|output_handler|_run_output_handler)$"
 )
 """Loops that vLLM enters once it serves. SGLang's loops already run while it warms up."""
+_FAILED_TO_START = re.compile(r"failed to start|(?:initialization|start-?up) failed|warm-up failed")
+_SERVING_TEXT = re.compile(r"memory leak detected|pool leak detected|Mem Leak Detected|to retract|Decode out of memory")
+"""What only a server that has served can print."""
 STARTUP_FUNCTIONS = re.compile(
     r"^(?:load_model|get_model|determine_available_memory|determine_num_available_blocks|profile_run|_dummy_run"
     r"|_dummy_sampler_run|initialize_from_config|initialize_cache|_initialize_kv_caches|compile_or_warm_up_model"
@@ -72,8 +75,15 @@ def startup_failure(failure: Failure, failures: Sequence[Failure], ready: bool, 
         return True
     if any(_SERVING_FUNCTIONS.match(frame.function) for one in (failure, *failures) for frame in one.frames):
         return False
+    if _SERVING_TEXT.search(failure.message):
+        return False
+    for one in failures:
+        if _FAILED_TO_START.search(f"{one.exception}: {one.message}"):
+            return True
     if seen_start:
         return True
+    if any(one.exception == "engine dead" for one in failures):
+        return False
     for one in (failure, *failures):
         names = [frame.function for frame in one.frames]
         if any(map(STARTUP_FUNCTIONS.match, names)):
