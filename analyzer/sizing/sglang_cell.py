@@ -11,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from analyzer.units import GIB
+
 if TYPE_CHECKING:
     from analyzer.sizing.sglang_inputs import Draft
 
@@ -21,6 +23,9 @@ FP4_WITH_SCALES = 9 / 8
 """The store of fp4 KV with its scales over the packed values alone, which is all that versions before 0.5.13 print.
 (``pool.scales_unprinted``)"""
 TOLERANCE = 0.03
+ROUNDING = 0.005 * GIB
+MOST_UNCERTAIN = 0.04
+"""A budget that is less certain than this share of it says nothing of what was charged."""
 MOST_ROUNDING = 0.06
 """A printed pool that is rounded more coarsely than this says too little of the bytes per token."""
 
@@ -63,6 +68,8 @@ def charged_cell(draft: Draft, rest: float | None, draft_charged: bool, printed_
     config = number("model.cell")
     base = config if config is not None else target
     base_margin = 0.0 if config is not None else margin
+    if config is not None and abs(target / config - 1) <= max(TOLERANCE, margin):
+        target = config  # exact, where the printed pool is rounded
     draft_part = _draft_part(draft, tokens)
     stored = target + draft_part
     factor = 1 + draft_part / target if draft_charged and draft_part else 1.0
@@ -82,7 +89,11 @@ def charged_cell(draft: Draft, rest: float | None, draft_charged: bool, printed_
     counted = depth * layers
     if abs(counted - round(counted)) <= max(0.35, 0.02 * counted):
         counted = float(round(counted))
-    return Cell(base * (1 + counted / layers), "", base_margin, True, target, stored, ratio, counted, layers, depth)
+    # the whole depth of the target counted as the draft's: known from the config, not from the pool
+    whole_depth = counted == number("model.layers") and not draft.span.likely("0.5.18")
+    return Cell(
+        base * (1 + counted / layers), "", base_margin, not whole_depth, target, stored, ratio, counted, layers, depth
+    )
 
 
 def _layers(draft: Draft, target: float, draft_part: float) -> float | None:
@@ -91,6 +102,13 @@ def _layers(draft: Draft, target: float, draft_part: float) -> float | None:
     if not size or not draft_part or rounding / size > MOST_ROUNDING:
         return None
     return _whole(target / draft_part)
+
+
+def uncertainty(draft: Draft) -> float:
+    """Bytes by which the budget may be off: A0 and A1 and each part of the state are printed to 0.01 GiB."""
+    fraction = draft.inputs.get("sizing.fraction", 1.0)
+    parts = 4 if "state.bytes" in draft.facts else 0
+    return ROUNDING * (2 - fraction + parts) + 0.5 * max(draft.late_reading, 0.05 * GIB) * (1 - fraction)
 
 
 def _stored_target(draft: Draft, tokens: float | None) -> tuple[float | None, float]:
@@ -157,6 +175,8 @@ def _ratio(draft: Draft, rest: float | None, tokens: float | None, stored: float
     if rest is None or not tokens or not stored or (cap is not None and tokens > cap - 4096):
         return None
     left = rest - (draft.number("state.bytes") or 0.0) - (draft.number("sizing.fixed") or 0.0)
+    if uncertainty(draft) > MOST_UNCERTAIN * left:
+        return None
     if not draft_charged:
         own = stored * tokens - (draft.number("draft.pool.bytes") or 0.0)
         return left / own if left > 0 and own > 0 else None

@@ -12,7 +12,7 @@ from typing import Any
 from analyzer.run.facts import Facts, Where
 from analyzer.run.model import Run
 from analyzer.sizing.sglang import SglangSizing
-from analyzer.sizing.sglang_cell import Cell, charged_cell
+from analyzer.sizing.sglang_cell import Cell, charged_cell, uncertainty
 from analyzer.sizing.sglang_derived import write_derived
 from analyzer.sizing.sglang_fraction import default_fraction
 from analyzer.sizing.sglang_state import slots_per_request
@@ -23,7 +23,6 @@ LATE_READING = 0.063 * GIB
 """A0 is taken before the printed figure and is higher by this on a discrete GPU (measured: H200, 0.5.17)."""
 LATE_READING_INTEGRATED = 0.1 * GIB
 """The same where the device shares the host's memory (0.07 .. 0.12 measured)."""
-ROUNDING = 0.005 * GIB
 TRITON_WORKSPACE = 0.099 * GIB
 BYTES_PER_POOL_TOKEN = 48
 """Allocated between the pool and the first capture (0.5.15 .. 0.5.18), for each pool token, outside the cell."""
@@ -40,6 +39,13 @@ class Draft:
     missing: list[str] = field(default_factory=list)
     calibrated: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+
+    @property
+    def late_reading(self) -> float:
+        """Bytes by which A0 exceeds the printed figure, as far as it was measured."""
+        if not self.span.likely("0.5.10"):
+            return 0.0
+        return LATE_READING_INTEGRATED if self.facts.value("gpu.integrated") is True else LATE_READING
 
     def number(self, name: str) -> float | None:
         """The fact ``name`` as a number, or None."""
@@ -124,19 +130,13 @@ def _draft_charged(draft: Draft) -> bool:
     return draft.span.likely("0.5.14")
 
 
-def _late_reading(draft: Draft) -> float:
-    if not draft.span.likely("0.5.10"):
-        return 0.0
-    return LATE_READING_INTEGRATED if draft.facts.value("gpu.integrated") is True else LATE_READING
-
-
 def _free(draft: Draft) -> None:
     exact = draft.number("gpu.free_least")
     before = exact if exact is not None else draft.number("gpu.free_before_load")
     fact = draft.facts.get("gpu.free_before_load")
     printed = exact is None and fact is not None
     if before is not None and printed:
-        late = _late_reading(draft)
+        late = draft.late_reading
         before += late
         if late:
             draft.notes.append(f"A0 is the printed figure plus {show_bytes(late)}: it is read earlier")
@@ -282,11 +282,8 @@ def _margin(draft: Draft, rest: float | None, cell: Cell) -> float:
     """Relative error that rounding of the printed figures, and the late reading of A0, allow."""
     if not rest or rest <= 0:
         return 1.0
-    fraction = draft.inputs.get("sizing.fraction", 1.0)
-    late = _late_reading(draft) or 0.05 * GIB
-    uncertain = ROUNDING * (2 - fraction) + 0.5 * late * (1 - fraction)
     left = rest - (draft.number("state.bytes") or 0.0)
-    return min(1.0, uncertain / max(left, 1.0) + cell.margin)
+    return min(1.0, uncertainty(draft) / max(left, 1.0) + cell.margin)
 
 
 def _check_slots(draft: Draft, model: SglangSizing) -> None:
