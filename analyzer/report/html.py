@@ -146,7 +146,7 @@ def _figures(run: RunReport) -> Html | None:
 def _ledger(run: RunReport) -> Html | None:
     if not run.ledger:
         return None
-    rank = f" on {run.ledger[0].rank}, the tightest rank" if run.ledger[0].rank and view.ranks_of(run) > 1 else ""
+    rank = f" ({who})" if (who := view.rank_said(run)) else ""
     return _section(f"Where {view.ledger_total(run.ledger) / GIB:.2f} GiB went{rank}", waterfall(run.ledger))
 
 
@@ -187,7 +187,7 @@ def _finding(finding: Finding, run: RunReport) -> Html:
         el("p", el("span", finding.severity, class_=severity), ", " + ", ".join(t for t in tags if t), class_="tags"),
         el("p", finding.summary) if finding.summary else None,
         el("p", f"({finding.note})", class_="tags") if finding.note else None,
-        *[_proof(e, run) for e in finding.evidence],
+        *[_proof(e, lines, run) for e, lines in view.grouped(finding.evidence)],
         el("p", el("b", "Fix: "), finding.fix, class_="fix") if finding.fix else None,
         *[_link(url) for url in finding.see],
         class_=f"finding is-{kind}" + (" follows" if finding.explained_by else ""),
@@ -201,10 +201,8 @@ def _link(url: str) -> Html:
     return el("p", url, class_="tags")
 
 
-def _proof(proof: Evidence, run: RunReport) -> Html:
-    place = f"l. {proof.line}" if proof.line else proof.source
-    if proof.line and proof.source and proof.source != run.source:
-        place = f"{proof.source} {place}"
+def _proof(proof: Evidence, lines: Sequence[int], run: RunReport) -> Html:
+    place = view.place_of(proof, lines, run)
     context = proof.context or [(proof.line, proof.text)]
     rows, before = [], None
     for number, text in context:
@@ -268,7 +266,7 @@ def _unknown(run: RunReport) -> Html | None:
     if not run.unknown_scary:
         return None
     note = el("p", "Alarming lines that no rule knows. Nothing shows that they are fatal.", class_="soft")
-    return _section("Not known", note, *[_proof(e, run) for e in run.unknown_scary[:50]])
+    return _section("Not known", note, *[_proof(e, lines, run) for e, lines in view.grouped(run.unknown_scary)[:50]])
 
 
 def _details(run: RunReport) -> Html | None:

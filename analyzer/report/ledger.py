@@ -17,15 +17,16 @@ from analyzer.units import GIB
 SMALL = GIB // 20
 """Remainders below this are rounding of printed figures (two decimals of a GiB, several of them)."""
 
-_TIGHTNESS = (
+TIGHTNESS = (
     "sizing.budget", "pool.available_bytes", "gpu.free_after_load", "pool.tokens", "pool.blocks", "free.after_pool",
     "gpu.free_before_load",
 )  # fmt: skip
+"""Facts that tell which rank has the least, the most telling first."""
 
 
 def tightest_rank(facts: Facts) -> str:
     """The rank with the least memory for its pool: it decides for all. ``""`` where ranks print no name."""
-    for name in _TIGHTNESS:
+    for name in TIGHTNESS:
         fact = facts.get(name)
         if fact is not None and len(fact.ranks) > 1:
             numbers = {rank: v for rank, v in fact.ranks.items() if isinstance(v, int | float)}

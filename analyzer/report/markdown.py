@@ -83,7 +83,7 @@ def _run(run: RunReport, *, alone: bool) -> str:
         f"lines {run.first_line} to {run.last_line}",
     ]
     blamed = view.blamed(run)
-    unknown = [_quote(e, run) for e in run.unknown_scary]
+    unknown = [_quote(e, lines, run) for e, lines in view.grouped(run.unknown_scary)]
     parts = [
         f"## {plain(title)}: {plain(run.outcome)}",
         plain(", ".join(a for a in about if a)),
@@ -138,7 +138,7 @@ def _ledger(run: RunReport) -> str:
         drawn = bar(row.bytes, full, BAR, freed=row.freed)
         tail = "  ".join(t for t in (row.note, view.lines_text(row.lines)) if t)
         lines.append(f"{row.item:<{label}} {row.bytes / GIB:8.2f}  {drawn:<{BAR}}  {tail}".rstrip())
-    rank = f" on {rows[0].rank}" if rows[0].rank and view.ranks_of(run) > 1 else ""
+    rank = f" ({who})" if (who := view.rank_said(run)) else ""
     return f"### Where {view.ledger_total(rows) / GIB:.2f} GiB went{plain(rank)}\n\n" + block(lines)
 
 
@@ -170,18 +170,15 @@ def _finding(finding: Finding, run: RunReport) -> str:
     if finding.note:
         parts.append(f"({plain(finding.note)})")
     if finding.evidence:
-        parts.append(block(_quote(e, run) for e in finding.evidence[:PROOFS]))
+        parts.append(block(_quote(e, lines, run) for e, lines in view.grouped(finding.evidence)[:PROOFS]))
     if finding.fix:
         parts.append(f"**Fix:** {plain(finding.fix)}")
     parts += [f"See <{url}>" for url in finding.see if re.fullmatch(r"https?://[^\s<>]{3,300}", url)]
     return "\n\n".join(part for part in parts if part)
 
 
-def _quote(proof: Evidence, run: RunReport) -> str:
-    place = f"l. {proof.line}" if proof.line else proof.source
-    if proof.line and proof.source and proof.source != run.source:
-        place = f"{proof.source} {place}"
-    return f"{place}  {clip(proof.text, 200)}"
+def _quote(proof: Evidence, lines: Sequence[int], run: RunReport) -> str:
+    return f"{view.place_of(proof, lines, run)}  {clip(proof.text, 200)}"
 
 
 def _series(run: RunReport) -> str:

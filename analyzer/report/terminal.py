@@ -15,6 +15,9 @@ if TYPE_CHECKING:
 
 MAX_WIDTH = 110
 PROOFS = 4
+UNKNOWN = 6
+CHOICES = 5
+"""Findings that are mere information, more of which are only counted."""
 MARGIN = 10
 DUMP = 390
 """A longer proof line is a dump of arguments, whose second row says no more than its first."""
@@ -43,13 +46,18 @@ def write(report: Report, sheet: Sheet, *, noise: bool = False) -> None:
         sheet.text("Nothing in the input was recognised as the output of an SGLang or vLLM server.", 2, "bold")
     if len(report.runs) > 1:
         _table(report, sheet)
+    told: dict[tuple[str, str], int] = {}
     for run in report.runs:
         sheet.gap()
         if len(report.runs) > 1:
             lines = f"lines {run.first_line}-{run.last_line}"
             name = clip_path(run.source, sheet.width - len(lines) - 12)
             sheet.add((f"RUN {run.id}   {name}   {lines}", "bold reverse"))
-        _run(run, sheet, noise=noise)
+        first = told.setdefault((run.outcome, run.verdict), run.id)
+        if run.failure and first != run.id:
+            _again(run, first, sheet)
+        else:
+            _run(run, sheet, noise=noise)
     for note in report.notes:
         sheet.gap()
         sheet.text(note, 2, "dim", first=("* ", "dim"))
@@ -104,6 +112,17 @@ def _run(run: RunReport, sheet: Sheet, *, noise: bool) -> None:
         sheet.text(note, 2, "dim", first=("* ", "dim"))
 
 
+def _again(run: RunReport, first: int, sheet: Sheet) -> None:
+    """A run of a restart loop that failed as an earlier one did: said in a few lines."""
+    where = view.lines_text(run.failure.lines) if run.failure else ""
+    sheet.ends([(run.outcome, _OUTCOMES.get(run.outcome, "bold"))], [(where, "dim")] if where else [])
+    sheet.gap()
+    sheet.text(f"As run {first}: {run.verdict}", 2)
+    for note in run.notes:
+        sheet.gap()
+        sheet.text(note, 2, "dim", first=("* ", "dim"))
+
+
 def _failure(run: RunReport, sheet: Sheet) -> Finding | None:
     """What died and why; returns the finding that says so, which WHY then leaves out."""
     failure = run.failure
@@ -141,7 +160,7 @@ def _said(sheet: Sheet, title: str, said: Sequence[view.Said]) -> None:
     """Statements on as few lines as they need, their line numbers at the right."""
     first = title
     row: list[view.Said] = []
-    room = sheet.width - MARGIN - 14
+    room = sheet.width - MARGIN - 19
 
     def flush() -> None:
         nonlocal first
@@ -164,7 +183,7 @@ def _ledger(run: RunReport, sheet: Sheet) -> None:
     if not rows:
         return
     total = view.ledger_total(rows)
-    rank = f" ({rows[0].rank}, the tightest rank)" if rows[0].rank and view.ranks_of(run) > 1 else ""
+    rank = f" ({who})" if (who := view.rank_said(run)) else ""
     title = f"WHERE {total / GIB:.2f} GiB WENT" if len(rows) > 1 else "MEMORY"
     sheet.add((title, "bold"), (rank, "dim"))
     label = min(max(cells(row.item) for row in rows), 28)
@@ -198,16 +217,22 @@ def _why(run: RunReport, sheet: Sheet, blamed: Finding | None) -> None:
         return
     gap = view.gap_of(run)
     priced = any(f.lost_tokens for f in findings)
+    choices = [f for f in findings if f.severity == "info"][CHOICES:]
+    findings = [f for f in findings if not any(f is choice for choice in choices)]
     title = "WHY" if blamed is None else "ALSO"
-    sheet.ends([(title, "bold")], [("tokens   of the gap", "dim")] if priced else [])
+    heads = "tokens   of the gap" if gap else f"{'tokens':>10}{'':13}"
+    sheet.ends([(title, "bold")], [(heads, "dim")] if priced else [])
     for number, finding in enumerate(findings, 1):
         if number > 1:
             sheet.gap()
         _finding(finding, sheet, str(number), run)
-    rest = run.unexplained_tokens
-    if priced and len(findings) > 1:
+    if choices:
         sheet.gap()
-    if priced and rest is not None:
+        names = ", ".join(f.rule for f in choices)
+        sheet.text(f"and {len(choices)} more for information: {names} (-o report.html shows them)", 5, "dim")
+    rest = run.unexplained_tokens
+    if gap and rest is not None:
+        sheet.gap()
         share = view.share_text(rest, gap) if rest > 0 else ""
         sheet.ends([("     not explained by any of these", "dim")], [(f"{rest:>10,.0f}   {share:>10}", "dim")])
     if steps := view.what_if(run):
@@ -256,21 +281,20 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _proofs(finding: Finding, sheet: Sheet, run: RunReport) -> None:
     """The lines that prove ``finding``, quoted; dumps of arguments and what is too much are named by number."""
-    telling = [e for e in finding.evidence if len(e.text) <= DUMP] or finding.evidence
-    for proof in telling[:PROOFS]:
-        _proof(proof, sheet, run)
-    rest = [e for e in finding.evidence if not any(e is shown for shown in telling[:PROOFS])]
-    if lines := view.lines_text([e.line for e in rest], 8):
-        sheet.add("     ", (f"and {lines}", "dim"))
+    groups = view.grouped(finding.evidence)
+    telling = [g for g in groups if len(g[0].text) <= DUMP and not g[0].text.startswith("Traceback (")] or groups
+    for proof, lines in telling[:PROOFS]:
+        _proof(proof, lines, sheet, run)
+    rest = [group for group in groups if not any(group is shown for shown in telling[:PROOFS])]
+    if lines_left := view.lines_text([n for _, lines in rest for n in lines], 8):
+        sheet.add("     ", (f"and {lines_left}", "dim"))
     elif rest:
-        sheet.add("     ", (f"and {', '.join(dict.fromkeys(e.source for e in rest))}", "dim"))
+        sheet.add("     ", (f"and {', '.join(dict.fromkeys(proof.source for proof, _ in rest))}", "dim"))
 
 
-def _proof(proof: Evidence, sheet: Sheet, run: RunReport) -> None:
-    """One quoted line: its number, its source where that is another one, and as much of it as fits."""
-    place = f"l. {proof.line}" if proof.line else proof.source
-    if proof.line and proof.source and proof.source != run.source:
-        place = f"{clip_path(proof.source, 24)} {place}"
+def _proof(proof: Evidence, lines: Sequence[int], sheet: Sheet, run: RunReport) -> None:
+    """One quote: its lines, its source where that is another one, and two rows of its text."""
+    place = clip_path(view.place_of(proof, lines, run), max(12, sheet.width // 2))
     quote = "│" if sheet.blocks else "|"
     head = f"     {quote} {place}  "
     room = max(sheet.width - cells(head), 20)
@@ -309,13 +333,16 @@ def _undecided(run: RunReport, sheet: Sheet) -> None:
     if not run.undecided:
         return
     answerable, others = view.undecided_parts(run)
-    sheet.add(("NOT DECIDED", "bold"))
+    head = "NOT DECIDED"
+    if answerable:
+        sheet.add((head, "bold"))
     for row in answerable:
         what = row.title or "needs " + ", ".join(row.needs)
         sheet.text(f"{what}: {row.how}", MARGIN, first=(f"  {row.rule}  ", "dim"))
     if others:
-        more = "more rules need" if others > 1 else "more rule needs"
-        sheet.text(f"{others} {more if answerable else more[5:]} lines that this log does not hold", MARGIN, "dim")
+        more = ("more " if answerable else "") + ("rules need" if others > 1 else "rule needs")
+        text = f"{others} {more} lines that this log does not hold"
+        sheet.text(text, MARGIN if answerable else 13, "dim", first=None if answerable else (head, "bold"))
     sheet.gap()
 
 
@@ -323,10 +350,11 @@ def _unknown(run: RunReport, sheet: Sheet) -> None:
     if not run.unknown_scary:
         return
     sheet.add(("NOT KNOWN", "bold"), ("   alarming lines that no rule knows; nothing shows that they are fatal", "dim"))
-    for line in run.unknown_scary[:6]:
-        _proof(line, sheet, run)
-    if len(run.unknown_scary) > 6:
-        sheet.add("     ", (f"and {len(run.unknown_scary) - 6} more", "dim"))
+    groups = view.grouped(run.unknown_scary)
+    for proof, lines in groups[:UNKNOWN]:
+        _proof(proof, lines, sheet, run)
+    if len(groups) > UNKNOWN:
+        sheet.add("     ", (f"and {len(groups) - UNKNOWN} more", "dim"))
     sheet.gap()
 
 
@@ -342,5 +370,5 @@ def _noise(run: RunReport, sheet: Sheet, *, noise: bool) -> None:
         return
     sheet.add(("NOISE", "bold"), ("   lines that look like errors and are not", "dim"))
     for row in run.benign:
-        _proof(Evidence(row.source or run.source, row.line, row.text or "(not kept)"), sheet, run)
+        _proof(Evidence(row.source or run.source, row.line, row.text or "(not kept)"), [row.line], sheet, run)
         sheet.text(f"{row.rule}: {row.why}", 7, "dim")

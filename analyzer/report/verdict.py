@@ -95,7 +95,8 @@ def _reason(summary: str, message: str) -> str:
     first = _sentence(text)
     if first and any(c.isdigit() for c in first) and quoted[:40] not in first:
         return first
-    said = _sentence(quoted) or clip(quoted, SENTENCE)
+    line = message.strip().split("\n", 1)[0]
+    said = _sentence(quoted if len(line) < SENTENCE // 4 else line) or clip(quoted, SENTENCE)
     return f'The log says: "{said}"' if len(said.split()) > 1 else first
 
 

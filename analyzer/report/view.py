@@ -9,7 +9,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from analyzer.report.model import FactRow, Finding, LedgerRow, Report, RunReport, UndecidedRow
+from analyzer.report.ledger import TIGHTNESS
+from analyzer.report.model import Evidence, FactRow, Finding, LedgerRow, Report, RunReport, UndecidedRow
 from analyzer.units import GIB, show, show_bytes
 
 ENGINES = {"sglang": "SGLang", "vllm": "vLLM"}
@@ -63,6 +64,31 @@ def model_of(run: RunReport) -> str:
 def ranks_of(run: RunReport) -> int:
     """How many ranks printed figures of their own, at least 1."""
     return max((len([r for r in fact.ranks if r]) for fact in run.facts.values()), default=0) or 1
+
+
+def rank_said(run: RunReport) -> str:
+    """Whose memory the ledger shows, ``""`` where there is one rank only."""
+    ranks = ranks_of(run)
+    if ranks < 2 or not run.ledger or not run.ledger[0].rank:
+        return ""
+    differ = any(len(set(map(str, f.ranks.values()))) > 1 for name, f in run.facts.items() if name in TIGHTNESS)
+    return f"{run.ledger[0].rank}, " + ("the tightest rank" if differ else f"one of {ranks} alike")
+
+
+def grouped(evidence: Iterable[Evidence]) -> list[tuple[Evidence, list[int]]]:
+    """Proofs with the same text (every rank prints it) once, with all their lines."""
+    groups: dict[tuple[str, str], tuple[Evidence, list[int]]] = {}
+    for proof in evidence:
+        groups.setdefault((proof.source, proof.text), (proof, []))[1].append(proof.line)
+    return [(proof, list(dict.fromkeys(lines))) for proof, lines in groups.values()]
+
+
+def place_of(proof: Evidence, lines: Sequence[int], run: RunReport) -> str:
+    """``l. 91 95``, with the source where it is another one than the run's."""
+    said = lines_text(lines, 6)
+    if not said:
+        return proof.source
+    return said if proof.source in ("", run.source) else f"{proof.source} {said}"
 
 
 def value_of(run: RunReport, name: str) -> Any:
@@ -154,13 +180,18 @@ def limits_said(run: RunReport) -> list[Said]:
         text = f"context {context:,.0f}"
         if tokens:
             part = context / tokens
-            text += f" = {100 * part:.2g} % of the pool" if part <= 1 else f", {part:.2g} times the pool"
+            text += f" = {_short(100 * part)} % of the pool" if part <= 1 else f", {_short(part)} times the pool"
         said.append(Said(text, _lines(facts, "limit.context")))
     concurrency = number_of(run, "limit.concurrency")
     if concurrency is not None:
         text = f"{concurrency:,.2f} requests of that length at once"
         said.append(Said(text, _lines(facts, "limit.concurrency")))
     return said
+
+
+def _short(value: float) -> str:
+    """Two digits that count: 0.057, 6.7, 83, 306."""
+    return f"{value:,.0f}" if value >= 10 else f"{value:.2g}"
 
 
 def _lines(facts: dict[str, FactRow], *names: str) -> list[int]:
@@ -194,19 +225,16 @@ def priced(run: RunReport) -> list[Finding]:
 
 
 def gap_of(run: RunReport) -> float:
-    """The tokens that the faults and the unexplained remainder come to; choices count only where there is no fault."""
-    costly = priced(run)
-    faults = [f for f in costly if f.severity != "info"] or costly
-    return sum(f.lost_tokens or 0.0 for f in faults) + max(0.0, run.unexplained_tokens or 0.0)
+    """The tokens that the faults and the unexplained remainder come to; what is a choice and no fault is no gap."""
+    faults = sum(f.lost_tokens or 0.0 for f in priced(run) if f.severity != "info")
+    return faults + max(0.0, run.unexplained_tokens or 0.0) if faults else 0.0
 
 
 def share_of(run: RunReport, finding: Finding) -> str:
-    """``95 %`` of the gap; ``by choice`` for what is no fault where there are faults; ``""`` without a cost."""
+    """``95 %`` of the gap; ``by choice`` for what is no fault; ``""`` without a cost."""
     if not finding.lost_tokens:
         return ""
-    if finding.severity == "info" and any(f.severity != "info" for f in priced(run)):
-        return "by choice"
-    return share_text(finding.lost_tokens, gap_of(run))
+    return "by choice" if finding.severity == "info" else share_text(finding.lost_tokens, gap_of(run))
 
 
 def share_said(run: RunReport, finding: Finding) -> str:

@@ -9,9 +9,10 @@ import sys
 import pytest
 from rich.console import Console
 
-from analyzer.report.model import Report
+from analyzer.report.model import Evidence, Report
 from analyzer.report.sheet import bar, cells, clip, sparkline, wrap
 from analyzer.report.terminal import to_terminal
+from tests.report import examples
 
 
 def shown(report: Report, width: int = 80, *, noise: bool = False, **console: object) -> str:
@@ -73,6 +74,20 @@ def test_a_failed_run_says_what_died_and_the_cause_once(report: Report) -> None:
 def test_several_runs_begin_with_a_table(report: Report) -> None:
     page = shown(report)
     assert page.index("2 runs: 1 crashed at startup, 1 stopped") < page.index("RUN 1") < page.index("RUN 2")
+
+
+def test_a_run_that_failed_like_an_earlier_one_is_told_briefly(report: Report) -> None:
+    again = examples.failed_run()
+    again.id = 3
+    report.runs.append(again)
+    page = shown(report)
+    assert page.count("WHAT FAILED") == 1 and "As run 2: The server did not start" in page
+
+
+def test_a_line_that_every_rank_prints_is_quoted_once(report: Report) -> None:
+    finding = report.runs[0].findings[1]
+    finding.evidence = [Evidence("server.log", n, "same text") for n in (4, 5, 6)]
+    assert "l. 4 5 6  same text" in shown(report) and shown(report).count("same text") == 1
 
 
 def test_noise_is_counted_or_listed(report: Report) -> None:
