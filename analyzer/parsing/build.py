@@ -62,6 +62,7 @@ class ShapeSource:
             "keys": literals.keys(self.part),
             "forms": literals.forms(self.part),
             "reach": literals.reach(self.part),
+            "whole": literals.whole(self.part),
             "meaning": self.definition.meaning,
             "notes": [[note.first, note.last, note.text] for note in self.definition.notes],
         }
@@ -116,11 +117,11 @@ def _check_literals(definition: Definition, part: Part) -> None:
             f"{name}: some way to match it holds no literal with its case fixed, so it cannot be found; "
             "give each alternative fixed text",
         )
-    if literals.wide_slots(part) > 3:
+    if literals.reach(part) is None:
         raise GrammarProblem(
             line,
-            f"{name}: more than three fields can run over the text that ends them, which can take very long; "
-            "use terminals that exclude it (WORD, NAME, PHRASE, FLOAT) instead of TEXT",
+            f"{name}: {literals.wide_slots(part)} fields can run over the text that ends them, which can take very "
+            "long; use terminals that exclude it (WORD, NAME, PHRASE, FLOAT) or begin the rule with fixed text",
         )
 
 

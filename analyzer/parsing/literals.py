@@ -5,7 +5,8 @@
 - *forms*: for each alternative of the rule its *weight*, how many fixed characters every match of it has, and the
   literals that every match of it contains. Heavier is more specific and is tried first; the literals are a cheap test
   before an expression is compiled or run;
-- *reach*: how much text is searched, so that the time for one record is bounded whatever it holds.
+- *reach*: how much text is searched, so that the time for one record is bounded whatever it holds;
+- *whole*: whether a match then runs on to the end of the record, however long that is.
 """
 
 from __future__ import annotations
@@ -17,8 +18,9 @@ from analyzer.parsing.lower import BEGIN, END, WHOLE, Choice, Loop, Part, Sequen
 from analyzer.parsing.regexes import unbounded_characters
 from analyzer.parsing.syntax import Literal
 
-_REACHES = (FULL_REACH, 1 << 14, 1 << 12, 1 << 10)
-"""Reach by the number of wide terminals: trying all ways to split a text among them takes a power of its length."""
+_REACHES = {True: (FULL_REACH, 1 << 13, 1 << 11, 1 << 9), False: (1 << 10, 1 << 9, 1 << 8)}
+"""Reach by whether a shape begins with a literal and by its number of wide terminals: trying all ways to split a text
+among these takes a power of its length, and trying all beginnings one power more."""
 
 _MOST_HEADS = 48
 _MOST_MUST = 3
@@ -147,44 +149,44 @@ def weight(part: Part) -> int:
 
 def wide_slots(part: Part) -> int:
     """The most terminals in one match that can run over the literal which ends them."""
-    return max(_wide((part,), frozenset("\n")), default=0)
+    return _wide((part,), frozenset("\n"))
 
 
-def _wide(parts: tuple[Part, ...], after: frozenset[str]) -> Iterator[int]:
-    """Counts per way to match; ``after`` are the characters of what follows the parts."""
+def _wide(parts: tuple[Part, ...], after: frozenset[str], behind: frozenset[str] = frozenset()) -> int:
+    """The count for ``parts``; they are followed by literals with the characters ``after`` and by a terminal that can
+    take any number of the characters ``behind`` (one of both is empty)."""
     total = 0
-    for index in range(len(parts) - 1, -1, -1):
-        part = parts[index]
+    for part in reversed(parts):
         if isinstance(part, Literal):
-            after = frozenset(part.text)
+            after, behind = frozenset(part.text), frozenset()
+        elif isinstance(part, Slot) and part.terminal.name in (BEGIN, END):
+            after, behind = frozenset("\n"), frozenset()
         elif isinstance(part, Slot):
-            if part.terminal.name not in (BEGIN, END):
-                taken = unbounded_characters(part.terminal.regex)
-                total += bool(after) and after <= taken
-                after = frozenset()
-            else:
-                after = frozenset("\n")
-        elif isinstance(part, Sequence):
-            total += max(_wide(part.items, after), default=0)
-            after = _start(part, after)
-        elif isinstance(part, Choice):
-            total += max((max(_wide((option,), after), default=0) for option in part.options), default=0)
-            after = _start(part, after)
+            taken = unbounded_characters(part.terminal.regex)
+            total += bool(after and after <= taken) or bool(behind & taken)
+            after, behind = frozenset(), taken
         else:
-            total += max(_wide((part.item,), after), default=0)
-            after = _start(part, after)
-    yield total
+            if isinstance(part, Choice):
+                total += max(_wide((option,), after, behind) for option in part.options)
+            else:
+                total += _wide(part.items if isinstance(part, Sequence) else (part.item,), after, behind)
+            begin = _start(part)
+            after, behind = (begin, frozenset()) if begin else (after, behind)
+    return total
 
 
-def _start(part: Part, after: frozenset[str]) -> frozenset[str]:
-    """The characters of the literals with which ``part`` begins (of one way to match it, which is enough here)."""
+def _start(part: Part) -> frozenset[str]:
+    """The characters of the literal with which ``part`` begins (one way to match it is enough here)."""
     begin = _beginnings((part,), HEAD_LENGTHS[0])
-    first = min(begin, key=len, default="") if begin else ""
-    return frozenset(first) or after
+    return frozenset(min(begin, key=len)) if begin else frozenset()
 
 
-def reach(part: Part) -> int:
-    """How many characters of a record are searched for this shape; 0 for all."""
-    if any(isinstance(leaf, Slot) and leaf.terminal.name in WHOLE for leaf in flat(part)):
-        return 0
-    return _REACHES[min(wide_slots(part), len(_REACHES) - 1)]
+def reach(part: Part) -> int | None:
+    """How many characters of a record are searched for this shape; None if no sensible number bounds the time."""
+    reaches, wide = _REACHES[heads(part) is not None], wide_slots(part)
+    return reaches[wide] if wide < len(reaches) else None
+
+
+def whole(part: Part) -> bool:
+    """Whether a match runs to the end of the record."""
+    return any(isinstance(leaf, Slot) and leaf.terminal.name in WHOLE for leaf in flat(part))

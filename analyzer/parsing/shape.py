@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from analyzer.events import Event
 from analyzer.framing.record import Record
+from analyzer.parsing.index import FULL_REACH
 from analyzer.parsing.values import converter
+
+_MOST_HEADS_TRIED = 8
+"""So many places of a text with a shape's beginning are tried: more only occur in text made to take long."""
 
 
 class Shape:
-    """A kind of message of one engine. ``heads``, ``keys``, ``forms`` and ``reach`` are explained in ``literals``."""
+    """A kind of message of one engine. For ``heads``, ``keys``, ``forms``, ``reach`` and ``whole`` see ``literals``."""
 
     __slots__ = (
-        "_fields", "_match", "_plan", "_search", "engine", "forms", "heads", "keys", "kind", "meaning", "notes",
-        "pattern", "place", "reach", "units",
+        "_fields", "_find_head", "_match", "_plan", "_search", "engine", "forms", "heads", "keys", "kind", "meaning",
+        "notes", "pattern", "place", "reach", "units", "whole",
     )  # fmt: skip
 
     def __init__(self, entry: dict[str, Any]) -> None:
@@ -28,6 +33,7 @@ class Shape:
         self.keys: list[str] = entry["keys"]
         self.forms: list[tuple[int, list[str]]] = entry["forms"]
         self.reach: int = entry["reach"]
+        self.whole: bool = entry["whole"]
         self.meaning: str = entry["meaning"]
         self.notes: list[list[str]] = entry["notes"]
         """[first version, last version, text] of each version comment; "" is an open end."""
@@ -35,6 +41,7 @@ class Shape:
         self.units: dict[str, str] = {field[1]: field[3] for field in self._fields}
         self._match: Callable[..., re.Match[str] | None] | None = None
         self._search: Callable[..., re.Match[str] | None]
+        self._find_head: Callable[..., Iterator[re.Match[str]]]
         self._plan: tuple[tuple[int, str, Callable[[str], Any], bool], ...]
 
     def __repr__(self) -> str:
@@ -47,6 +54,7 @@ class Shape:
             for index, name, kind, _unit, scale, none in self._fields
         )
         self._search = compiled.search
+        self._find_head = re.compile("|".join(map(re.escape, self.heads or ()))).finditer
         self._match = compiled.match
 
     @property
@@ -69,17 +77,26 @@ class Shape:
         if self._match is None:
             self._compile()
         assert self._match is not None
-        return self._match(text, 0, self.reach or len(text))
+        return self._match(text, 0, len(text) if self.whole else self.reach)
 
     def search(self, text: str, near: int = 0) -> re.Match[str] | None:
         """The leftmost match in as much of ``text`` as this shape reaches, around position ``near``."""
         if self._match is None:
             self._compile()
+        assert self._match is not None
         reach = self.reach
-        if not reach or len(text) <= reach:
-            return self._search(text)
-        start = max(0, near - reach // 2)
-        return self._search(text, start, start + reach)
+        if self.heads is None:
+            if len(text) <= reach:
+                return self._search(text)
+            start = max(0, near - reach // 2)
+            found = self._search(text, start, start + reach)
+            return self._match(text, found.start()) if found and self.whole else found
+        heads = self._find_head(text, max(0, near - FULL_REACH // 2))
+        for head in islice(heads, _MOST_HEADS_TRIED):
+            start = head.start()
+            if found := self._match(text, start, len(text) if self.whole else start + reach):
+                return found
+        return None
 
     def event_of(self, texts: dict[str, str], record: Record) -> Event:
         """The event of the fields' texts, however they were found."""

@@ -13,8 +13,11 @@ from typing import Any
 from analyzer import resources
 from analyzer.cache import cached, fingerprint
 
-FORMAT = 2
-"""Counted up when the table's layout or the way of lowering changes."""
+FORMAT = 3
+"""Counted up when the table's layout changes."""
+
+_MAKERS = ("build", "lower", "literals", "syntax", "regexes")
+"""Modules whose change makes a stored table stale."""
 
 TERMINALS = "terminals.lark"
 SHIPPED = "lowered.json"
@@ -46,7 +49,8 @@ def load_table(folder: Path | None = None) -> dict[str, Any]:
             table: dict[str, Any] = json.loads(shipped.read_bytes())
             if table.get("format") == FORMAT:
                 return table
-    contents = [path.read_bytes() for path in (folder / TERMINALS, *grammar_files(folder))]
+    makers = [Path(__file__).with_name(f"{name}.py") for name in _MAKERS]
+    contents = [path.read_bytes() for path in (*makers, folder / TERMINALS, *grammar_files(folder)) if path.is_file()]
     key = fingerprint(contents, salt=f"lowered {FORMAT}")
     stored: dict[str, Any] = cached("lowered", key, lambda: build_table(folder))
     return stored
