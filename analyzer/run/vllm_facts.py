@@ -165,6 +165,37 @@ def _cpu_space(event: Event, facts: Facts) -> None:
     facts.add("gpu.total", event.get("total"), event.record, rank=rank_of(event))
 
 
+def _xpu_profile(event: Event, facts: Facts) -> None:
+    """The peak holds weights, activations and what lies outside the allocator."""
+    rank, peak, torch, other = rank_of(event), event.get("peak"), event.get("torch"), event.get("non_torch")
+    facts.add("non_torch.bytes", other, event.record, rank=rank)
+    if None not in (peak, torch, other):
+        facts.add("activation.bytes", peak - torch - other, event.record, rank=rank)
+
+
+def _tpu_memory(event: Event, facts: Facts) -> None:
+    """All chips of the worker together."""
+    rank = rank_of(event)
+    facts.add("gpu.total", event.get("limit"), event.record, rank=rank)
+    facts.add("sizing.requested", event.get("budget"), event.record, rank=rank)
+    facts.add("pool.available_bytes", event.get("available"), event.record, rank=rank)
+
+
+def _hpu_memory(event: Event, facts: Facts) -> None:
+    """Gaudi takes the fraction of what is free after the profile, and a share of that for graphs."""
+    rank = rank_of(event)
+    facts.add("sizing.fraction", event.get("fraction"), event.record, rank="")
+    facts.add("gpu.free_after_load", event.get("hpu_free"), event.record, rank=rank)
+    facts.add("sizing.requested", event.get("hpu_usable"), event.record, rank=rank)
+    facts.add("graphs.applied", event.get("hpu_graphs"), event.record, rank=rank)
+    facts.add("pool.available_bytes", event.get("hpu_cache"), event.record, rank=rank)
+
+
+def _ascend_memory(event: Event, facts: Facts) -> None:
+    facts.add("gpu.total", event.get("ascend_total"), event.record, rank=rank_of(event))
+    facts.add("pool.available_bytes", event.get("ascend_available"), event.record, rank=rank_of(event))
+
+
 # graphs
 
 
@@ -289,6 +320,11 @@ FACT_KINDS: dict[str, Writer] = {
     "debug_snapshot": _each(_budget),
     "debug_requested": _each(_budget),
     "debug_profile": _each(_budget),
+    "xpu_before_profile": _each(_budget),
+    "xpu_after_profile": _each(_xpu_profile),
+    "tpu_memory": _each(_tpu_memory),
+    "hpu_memory": _each(_hpu_memory),
+    "ascend_memory": _each(_ascend_memory),
     "available_kv": _each(_ranked("pool.available_bytes", "available")),
     "cpu_kv_default": _each(_ranked("pool.available_bytes", "available")),
     "cpu_kv_space": _each(_cpu_space),
