@@ -9,10 +9,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from analyzer.diagnosis.nodes import Node
 from analyzer.diagnosis.patterns import search
+
+if TYPE_CHECKING:
+    from analyzer.diagnosis.view import RunView
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,35 +29,10 @@ class Unknown:
         raise TypeError("an unknown value is neither true nor false")
 
 
-class View(Protocol):
-    """What an expression can ask about a run."""
-
-    def value(self, name: str) -> Any:
-        """The value of a fact, or ``Unknown``."""
-
-    def ranks(self, name: str) -> Mapping[str, Any]:
-        """The values of a fact by rank; empty if it is not known."""
-
-    def version(self, sign: str, bound: str) -> bool | Unknown:
-        """Whether the engine's version satisfies ``sign bound``."""
-
-    def kind_count(self, kind: str) -> int:
-        """How many events of ``kind`` the run has."""
-
-    def event_field(self, kind: str, name: str) -> Any:
-        """A field of the last event of ``kind``, or ``Unknown``."""
-
-    def series(self, path: str) -> Any:
-        """A value of the run's runtime summaries by its dotted path, or ``Unknown``."""
-
-    def calibrated(self, name: str) -> bool:
-        """Whether the sizing model derived this input from the observed pool."""
-
-
 class Evaluator:
     """Evaluates nodes of one rule. The rule's ``let`` values are computed when first asked for, and kept."""
 
-    def __init__(self, view: View, lets: Mapping[str, Node] | None = None) -> None:
+    def __init__(self, view: RunView, lets: Mapping[str, Node] | None = None) -> None:
         self.view = view
         self.lets = lets or {}
         self._known: dict[str, Any] = {}

@@ -16,6 +16,8 @@ from analyzer.diagnosis.patterns import PatternError, _class_end
 SAMPLE = frozenset(map(chr, range(128))) | frozenset("éßЖ中🚨\u2028")
 SHORT = 8
 """A repetition of at most so many characters is no danger."""
+ENDLESS = 200
+"""Characters that an endless repetition takes at most."""
 BOUNDED_PRODUCT = 20_000
 """The most ways in which the bounded repetitions of one piece may combine."""
 
@@ -39,7 +41,8 @@ class _Item:
 def check_piece(piece: str, ignore_case: bool) -> tuple[str, str]:
     """``piece`` as it is searched, and the longest text that every match of it holds.
 
-    An endless repetition at the beginning finds no more than its last character would, and is cut down to that.
+    An endless repetition at the beginning finds no more than its last character would, and is cut down to that; any
+    other is bounded by ``ENDLESS``, because a text may begin a match at each of its characters.
     Raises ``PatternError`` when the piece may be slow or is wrong.
     """
     try:
@@ -53,7 +56,7 @@ def check_piece(piece: str, ignore_case: bool) -> tuple[str, str]:
     _check(alternatives, frozenset())
     if reader.product > BOUNDED_PRODUCT:
         raise PatternError("has too many long repetitions")
-    return reader.shortened or piece, _longest(alternatives[0])
+    return reader.rewritten(), _longest(alternatives[0])
 
 
 def _longest(sequence: list[_Item]) -> str:
@@ -99,7 +102,8 @@ class _Reader:
     def __init__(self, text: str, ignore_case: bool) -> None:
         self.text, self.at, self.ignore_case = text, 0, ignore_case
         self.product = 1.0
-        self.shortened = ""
+        self._edits: list[tuple[int, int, str]] = []
+        """What stands for a part of the text: its begin, its end, the new text; in order."""
 
     def alternatives(self, depth: int) -> list[list[_Item]]:
         if depth > 6:
@@ -161,6 +165,14 @@ class _Reader:
         least = min((sum(item.least for item in part) for part in parts), default=0)
         return _Item(chars, least=1 if least else 0, items=parts)
 
+    def rewritten(self) -> str:
+        """The text with its endless repetitions bounded."""
+        out, at = [], 0
+        for begin, end, new in self._edits:
+            out += [self.text[at:begin], new]
+            at = end
+        return "".join([*out, self.text[at:]])
+
     def _repeated(self, item: _Item, start: int) -> _Item:
         rest = self.text[self.at :]
         match = re.match(r"[*+?]|\{(\d*)(,?)(\d*)\}", rest)
@@ -182,9 +194,11 @@ class _Reader:
                 most = float("inf") if match[2] and not match[3] else float(match[3] or least)
         if most != float("inf") and most > 1_000:
             raise PatternError("repeats something more than 1,000 times")
-        if most == float("inf") and start == 0:
-            self.shortened = (self.text[:atom_end] if least else "") + self.text[self.at :]
         if most != float("inf"):
             self.product *= max(most, 1)
+        elif start == 0:
+            self._edits = [(atom_end if least else 0, self.at, "")]
+        else:
+            self._edits.append((atom_end, self.at, f"{{{least},{max(least, ENDLESS)}}}"))
         fixed = least == most == 1
         return _Item(item.chars, min(least, item.least), most, item.literal if fixed else "", item.items)

@@ -84,8 +84,8 @@ def test_only_the_ends_of_a_huge_text_are_searched() -> None:
     assert not found("needle", "x" * 10**5 + "needle" + "x" * 10**5)
 
 
-HARD = [r"\d+ GiB", r"a[^b]+c", r"^\s+x", r"(?:ab)+c", r"\S+: \S+: x", "a.*b.*c.*d", r"x\w{0,100}y", r"\w+\(\d+\)"]
-WORST = ["1", "a", " ", "ab", "x", "a: ", "(1"]
+HARD = [r"^\s*x", r"(?:^|\n)\s*y", r"a[a-z]+!", r"\d+ GiB", r"a[^b]+c", r"^\s+x", r"(?:ab)+c", r"\S+: \S+: x", "a.*b.*c.*d", r"x\w{0,100}y", r"\w+\(\d+\)"]
+WORST = ["1", "a", " ", "\n", "ab", "x", "a: ", "(1", "a" * 99 + "\n"]
 
 
 @pytest.mark.parametrize("pattern", HARD)
@@ -94,7 +94,7 @@ def test_worst_lines_take_no_time(pattern: str) -> None:
     started = time.perf_counter()
     for unit in WORST:
         search(compiled, unit * (100_000 // len(unit)))
-    assert time.perf_counter() - started < 3
+    assert time.perf_counter() - started < 2
 
 
 @given(st.text(alphabet=r"ab\d+*?.|()[]{}^$,1-", max_size=14), st.text(alphabet="ab1,. ", max_size=40))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,10 @@ from analyzer.diagnosis import testing
 from analyzer.diagnosis.describe import describe
 from analyzer.diagnosis.lint import lint
 from analyzer.diagnosis.ruleset import Folder, RuleSet, load_folder
+from analyzer.framing.record import Record
 from analyzer.resources import data_dir
+from analyzer.run.facts import Where
+from analyzer.run.model import Failure
 from tests.diagnosis.support import make_run
 
 
@@ -49,6 +53,17 @@ def test_every_rule_can_be_described() -> None:
         told = describe(rule)
         assert told.cause_meaning
         assert told.says or rule.benign
+
+
+@pytest.mark.parametrize("unit", ["1", "a", " ", "\n", "error ", "[rank0]: ", "x=1, ", "ValueError: ", "CUDA error: "])
+def test_a_hostile_text_is_judged_in_time(unit: str) -> None:
+    text = (unit * 20_000)[:20_000]
+    run = make_run(failures=[Failure(text, text, (Where("log", 1),), text=text, stage="serving")])
+    run.scary = [Record("log", n, n, text) for n in range(2, 5)]
+    rules = RuleSet.load()
+    started = time.process_time()
+    rules.judge(run)
+    assert time.process_time() - started < 3
 
 
 @pytest.mark.parametrize("engine", ["sglang", "vllm"])
