@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 MAX_WIDTH = 110
 PROOFS = 4
+QUOTED = 3
+"""Rows of one quote."""
 UNKNOWN = 6
 CHOICES = 5
 """Findings that are mere information, more of which are only counted."""
@@ -293,15 +295,15 @@ def _proofs(finding: Finding, sheet: Sheet, run: RunReport) -> None:
 
 
 def _proof(proof: Evidence, lines: Sequence[int], sheet: Sheet, run: RunReport) -> None:
-    """One quote: its lines, its source where that is another one, and two rows of its text."""
+    """One quote: its lines, its source where that is another one, and some rows of its text."""
     place = clip_path(view.place_of(proof, lines, run), max(12, sheet.width // 2))
     quote = "│" if sheet.blocks else "|"
     head = f"     {quote} {place}  "
     room = max(sheet.width - cells(head), 20)
     text = " ".join(proof.text.split())
-    first = next(wrap(text, room))
-    rest = text[len(first) :].lstrip()
-    rows = [clip(text, room)] if len(text) > DUMP or not rest else [first, clip(rest, room)]
+    rows = [clip(text, room)] if len(text) > DUMP else list(wrap(text, room))
+    if len(rows) > QUOTED:
+        rows[QUOTED - 1 :] = [clip(" ".join(rows[QUOTED - 1 :]), room)]
     sheet.add((head, "dim"), (rows[0], "italic"))
     for more in rows[1:]:
         sheet.add((f"     {quote}{' ' * (cells(head) - 6)}", "dim"), (more, "italic"))

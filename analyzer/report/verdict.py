@@ -109,13 +109,17 @@ def _sentence(text: str) -> str:
 def _cap(run: RunReport, cap: Finding | None) -> str:
     running = view.number_of(run, "limit.running")
     if cap is not None and running is not None and cap.cause.startswith("cap-") and cap.confidence == "proved":
-        return f"{running:,.0f} requests can run at once: {_lowered(cap.title)}"
+        return f"{_requests(running)} can run at once: {_lowered(cap.title)}"
     if cap is not None:
         return _hedged(cap)
     if running is None:
         return ""
     bound = view.BOUND.get(str(view.value_of(run, "limit.bound_by") or ""), "")
-    return f"{running:,.0f} requests can run at once" + (f", set by {bound}" if bound else "")
+    return f"{_requests(running)} can run at once" + (f", set by {bound}" if bound else "")
+
+
+def _requests(number: float) -> str:
+    return "1 request" if number == 1 else f"{number:,.0f} requests"
 
 
 def _without_pool(run: RunReport, stage: str) -> str:
