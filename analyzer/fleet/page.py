@@ -79,7 +79,7 @@ def _causes(causes: pl.DataFrame) -> Html | None:
         cells += [
             el("button", str(cause), type="button", data_cause=str(cause)),
             el("svg", bar, role="img", aria_label=f"{cause}: {count} runs"),
-            el("span", f"{count:,} runs{cost}"),
+            el("span", f"{count:,} run{'s' if count != 1 else ''}{cost}"),
         ]
     return el("section", el("h3", "Causes"), el("div", *cells, class_="bars"))
 
@@ -89,7 +89,7 @@ def _pools(runs: pl.DataFrame) -> Html | None:
     import polars as pl
 
     rows = [
-        (f"{engine} {version}", version_key(version), engine, tokens, run)
+        (f"{engine} {version.split('+')[0]}", version_key(version), engine, tokens, run)
         for engine, version, tokens, run in runs.filter(pl.col("pool_tokens") > 0)
         .select("engine", pl.coalesce("version", "version_high", "version_low").fill_null("?"), "pool_tokens", "run")
         .head(5000)
@@ -97,10 +97,11 @@ def _pools(runs: pl.DataFrame) -> Html | None:
     ]
     if len(rows) < 2:
         return None
+    # One column a version: builds of one version (0.8.0rc3.dev5+g5eeabc2a) stand together.
     names = list(dict.fromkeys(name for name, *_ in sorted(rows, key=lambda r: (str(r[2]), r[1], r[0]))))
     low, high = (math.log10(f(r[3] for r in rows)) for f in (min, max))
     low, high = math.floor(low), math.ceil(high) if high > math.floor(low) else math.floor(low) + 1
-    width, height, left, foot = 900, 260, 60, 70
+    width, height, left, foot = 900, 260, 90, 100
     step = (width - left - 10) / max(1, len(names))
 
     def y(value: float) -> float:

@@ -28,6 +28,9 @@ FLAGS = (
 )  # fmt: skip
 """Launch arguments that bear on capacity: runs that agree in them (and in the model) should have the same pool."""
 
+NOT_A_LOG = "nothing recognised: not a log of SGLang or vLLM"
+"""The reason in the ``files`` table for a file that was read and is something else."""
+
 TEXT, NUMBER, INTEGER, BOOL = "str", "float", "int", "bool"
 TABLES: dict[str, dict[str, str]] = {
     "runs": {

@@ -20,8 +20,9 @@ _NUMERIC = {"runs", "lost_tokens", "least", "median", "most", "pool_tokens", "be
 def print_summary(summary: Summary, console: Console, limit: int = 12) -> None:
     """The summary, each table cut to ``limit`` rows with what was left out named."""
     t = summary.totals
+    silent = f", {t['other']:,} files hold nothing of either engine" if t["other"] else ""
     console.print(
-        f"\n{t['runs']:,} runs in {t['files']:,} files: {t['failed']:,} failed, {t['findings']:,} findings\n",
+        f"\n{t['runs']:,} runs in {t['files']:,} files: {t['failed']:,} failed, {t['findings']:,} findings{silent}\n",
         highlight=False,
     )
     tables = (
@@ -57,10 +58,20 @@ def print_frame(frame: pl.DataFrame, console: Console, *, title: str = "", limit
     from rich.table import Table
     from rich.text import Text
 
+    if console.width < 110 and "flags" in frame.columns and frame.width > 4:
+        frame = frame.drop("flags")  # they would squeeze every other column; the page and `query` have them
+
     table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
     for column, dtype in frame.schema.items():
         numeric = dtype.is_numeric()
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold", no_wrap=numeric)
+        clipped = column == "flags"
+        table.add_column(
+            column,
+            justify="right" if numeric else "left",
+            overflow="ellipsis" if clipped else "fold",
+            no_wrap=numeric or clipped,
+            ratio=1 if clipped else None,
+        )
     for row in frame.head(limit).iter_rows(named=True):
         table.add_row(*(Text(_cell(name, value)) for name, value in row.items()))
     console.print(table)

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analyzer.errors import UserError
+from analyzer.fleet.rows import NOT_A_LOG
 
 if TYPE_CHECKING:
     import polars as pl
@@ -83,18 +84,20 @@ def summarise(folder: Path) -> Summary:
         .select("run", "pool_tokens", "median", *setup)
         .sort("run")
     )
+    other = pl.col("error") == NOT_A_LOG
     return Summary(
         counts=counts,
         causes=causes,
         pools=pools,
         outliers=outliers,
         regressions=_regressions(pools),
-        errors=files.filter(pl.col("error") != "").select("source", "error").sort("source"),
+        errors=files.filter((pl.col("error") != "") & ~other).select("source", "error").sort("source"),
         totals={
             "files": files["path"].n_unique(),
             "runs": runs.height,
             "findings": grave.height,
             "failed": failures.height,
+            "other": files.filter(other).height,
         },
     )
 

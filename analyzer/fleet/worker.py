@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.errors import UserError
-from analyzer.fleet.rows import TABLES, Row, rows_of, run_key
+from analyzer.fleet.rows import NOT_A_LOG, TABLES, Row, rows_of, run_key
 
 _EDGE = 64 << 10
 
@@ -92,7 +92,7 @@ def _read_source(source: Any, result: FileResult, options: ReadOptions) -> None:
     if not analysis.inputs[0].lines:
         raise UserError("empty: no line in it", status=3)
     if not analysis.inputs[0].recognised_lines:
-        raise UserError("nothing recognised: not a log of SGLang or vLLM", status=3)
+        raise UserError(NOT_A_LOG, status=3)
     report = analysis.report()
     for name, rows in rows_of(report).items():
         result.tables[name].extend(rows)
