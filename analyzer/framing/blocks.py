@@ -42,6 +42,7 @@ _PATTERNS = {
     "several_lines": (
         r"hit an exception|out of memory|[Mm]emory [Ll]eak|leak detected|[Pp]y-?spy|Possible solutions|dump|:$"
     ),
+    "dump": r"[Aa]rgs\b|[Cc]onfig|Namespace\(",
     "dump_line": r"\s|Thread |Process |Python v|\d+[.)] |[-*] |Try to|Availa|Aval|[\w.#-]+ ?[=:]",
 }
 
@@ -207,14 +208,16 @@ class Message(Block):
 
     def __init__(self, record: Record, header: str = "") -> None:
         super().__init__(record, header)
-        self._depth = depth(record.text)
+        self._depth = depth(record.text) if pattern("dump").search(record.text) else 0
         self._dump = pattern("several_lines").search(record.text) is not None
 
     @staticmethod
     def may_follow(record: Record) -> bool:
         """Whether unprefixed lines after ``record`` could be a part of it."""
         text = record.text
-        return pattern("several_lines").search(text) is not None or (len(text) > 20 and depth(text) > 0)
+        return pattern("several_lines").search(text) is not None or (
+            depth(text) > 0 and pattern("dump").search(text) is not None
+        )
 
     def append(self, text: str, line: int) -> None:
         super().append(text, line)

@@ -13,6 +13,10 @@ from analyzer.framing.outer import Outer, Peeler
 from analyzer.framing.record import Record
 from analyzer.framing.unwrap import Span, Unwrapper
 
+_LONGEST_PART = 1 << 20
+_MOST_PARTS = 64
+"""Bounds for lines that a collector cut in parts: characters of one line, streams at a time."""
+
 Bytes: TypeAlias = bytes
 """``bytes`` under a name that ``Framer.bytes`` does not hide."""
 
@@ -178,7 +182,7 @@ class Framer:
                 text, number = kept[0] + text, kept[1]
             else:  # the collector's next line is missing
                 self._messages.read(kept[0], kept[1], kept[1], Outer(stream=outer.stream))
-        if outer.partial and len(text) < 1 << 20:
+        if outer.partial and len(text) < _LONGEST_PART and len(self._parts) < _MOST_PARTS:
             self._parts[outer.stream] = (text, number)
             return
         self._messages.read(text, number, last, outer)

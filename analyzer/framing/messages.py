@@ -42,13 +42,14 @@ class Context:
             text = text[match.end() :]
         return text
 
-    def record(self, source: str, text: str, form: str = "raw") -> Record:
-        """A record of ``text`` with what is known of the line."""
+    def record(self, source: str, text: str, form: str = "raw", *, timed: bool = True) -> Record:
+        """A record of ``text`` with what is known of the line; not ``timed`` if its own stamp will be read."""
         outer = self.outer
         text, repeated = engine.repetition(text)
+        time = outer.time if timed else None
         return Record(
-            source, self.number, self.last, text, form, outer.time, outer.stamp, "", self.rank, self.process,
-            self.pid, "", outer.stream, None, repeated,
+            source, self.number, self.last, text, form, time, outer.stamp, "", self.rank, self.process, self.pid,
+             "", outer.stream, None, repeated,
         )  # fmt: skip
 
 
@@ -127,7 +128,8 @@ class MessageReader:
             self._joiner.raw(context.record(self._source, text))
 
     def _engine_record(self, text: str, header: re.Match[str], context: Context) -> Record:
-        record = context.record(self._source, text[header.end() :], "log")
+        timed = header.re is engine.pattern("vllm") and not header[3]
+        record = context.record(self._source, text[header.end() :], "log", timed=timed)
         if header.re is engine.pattern("vllm"):
             _, level, stamp, module, uvicorn = header.groups("")
             record.level, record.module = level or uvicorn, module

@@ -27,11 +27,15 @@ _PATTERNS = {
         rf"(?:<\d{{1,3}}>\d? ?)?([A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|{_RFC3339}) ([\w.-]+) "
         r"([\w.@\\/-]+)(?:\[(\d+)\])?: ?"
     ),
+    "fraction": r"[.,](\d+)",
+    "zone": r"([+-])(\d\d):?(\d\d)$",
     "srun": r" *(\d{1,4}): ",
     "pm2": r"(\d+\|[\w.-]+) *\| ",
     "quote": r"(?:> ?)+",
     "bold": r"\*\*(.*?)\*\*",
-    "start": rf"\[\d{{4}}-\d\d|\([\w.]+(?: rank=\d+)? pid=|(?:{engine.LEVELS}) \d\d-\d\d |(?:{engine.LEVELS}):\s{{2,}}",
+    "numbered": r".*[-_]\d+$",
+    "start": rf"Traceback \(|\[\d{{4}}-\d\d|\([\w.]+(?: rank=\d+)? pid=|"
+    rf"(?:{engine.LEVELS}) \d\d-\d\d |(?:{engine.LEVELS}):\s{{2,}}",
 }
 
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
@@ -45,15 +49,19 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 @dataclass(slots=True)
 class Outer:
-    """What the outer prefixes of one line said: the source's name, the time, and whether more of the line follows."""
+    """What the outer prefixes of one line said: the source's name, the innermost stamp, whether more of it follows."""
 
     stream: str = ""
     stamp: str = ""
-    time: float | None = None
     process: str = ""
     partial: bool = False
     fields: dict[str, Any] | None = None
     """The keys of a JSON formatter's object (``levelname``, ``processName``, …) when the line was one."""
+
+    @property
+    def time(self) -> float | None:
+        """The stamp's time in seconds since the epoch; None without one."""
+        return read_time(self.stamp) if self.stamp else None
 
 
 class Peeler:
@@ -126,7 +134,7 @@ class Peeler:
         return None
 
     def _compose(self, text: str, outer: Outer) -> str | None:
-        """``name  | text``: believed when padded by two blanks or numbered, or once an engine line followed it."""
+        """``name  | text``: believed when the name is numbered and padded, or once an engine line followed it."""
         match = _pattern("compose").match(text)
         if match is None or (text[match.start(2) :].startswith("|") and match[2] == "" and match[1] not in self._names):
             return None
@@ -134,7 +142,8 @@ class Peeler:
         if name.isdigit() or (match[2] == "" and name not in self._names):
             return None
         if name not in self._names:
-            if not (len(match[2]) > 1 or re.search(r"[-_]\d+$", name) or _pattern("start").match(rest)):
+            numbered = len(match[2]) > 1 and _pattern("numbered").match(name)
+            if not numbered and not _pattern("start").match(rest):
                 return None
             if len(self._names) < 256:
                 self._names.add(name)
@@ -155,7 +164,7 @@ def _bracket(text: str, outer: Outer) -> str | None:
         rest = text[match.end() :]
         # "[2026-11-30 02:55:49] text" is SGLang's own prefix unless an engine's prefix follows it
         if "T" in match[1] or _pattern("start").match(rest):
-            _stamp(match[1], outer)
+            outer.stamp = match[1]
             return rest
     return None
 
@@ -170,7 +179,7 @@ def _numeric(text: str, outer: Outer) -> str | None:
             match = _pattern("time").match(text)
         if match is None:
             return None
-        _stamp(match[1], outer)
+        outer.stamp = match[1]
         return text[match.end() :]
     if (match := _pattern("srun").match(text)) and _pattern("start").match(text, match.end()):
         outer.process = match[1]
@@ -182,7 +191,7 @@ def _numeric(text: str, outer: Outer) -> str | None:
 
 
 def _journal(text: str, match: re.Match[str], outer: Outer) -> str:
-    _stamp(match[1], outer)
+    outer.stamp = match[1]
     outer.stream = _join(outer.stream, f"{match[2]} {match[3]}")
     return text[match.end() :]
 
@@ -208,7 +217,7 @@ def _json(text: str, outer: Outer) -> str | None:
         message = message.removesuffix("\n").removesuffix("\r")
     stamp = entry.get("time") or entry.get("timestamp") or entry.get("asctime") or entry.get("@timestamp")
     if isinstance(stamp, str):
-        _stamp(stamp, outer)
+        outer.stamp = stamp
     name = entry.get("container_name") or entry.get("pod") or entry.get("_SYSTEMD_UNIT")
     if isinstance(name, str):
         outer.stream = _join(outer.stream, name)
@@ -219,19 +228,18 @@ def _join(outer: str, inner: str) -> str:
     return f"{outer}/{inner}" if outer else inner
 
 
-def _stamp(text: str, outer: Outer) -> None:
-    """Keeps the innermost stamp; a zone's offset is taken into account, a missing zone is read as UTC."""
-    outer.stamp = text
+def read_time(text: str) -> float | None:
+    """A collector's stamp as seconds since the epoch; its zone is heeded, a missing zone is read as UTC."""
     if text[:3].isalpha():
         month = _MONTHS.find(text[:3]) // 3 + 1
-        outer.time = engine.seconds_without_year(f"{month:02}-{text[4:6].strip():0>2} {text[7:15]}")
-        return
+        return engine.seconds_without_year(f"{month:02}-{text[4:6].strip():0>2} {text[7:15]}")
     if not engine.pattern("date").match(text):
-        return
+        return None
     time = engine.seconds(f"{text[:10].replace('/', '-')} {text[11:19]}")
-    if time is not None:
-        if fraction := re.match(r"[.,](\d+)", text[19:]):
-            time += float(f"0.{fraction[1][:9]}")
-        if zone := re.search(r"([+-])(\d\d):?(\d\d)$", text[19:]):
-            time -= (1 if zone[1] == "+" else -1) * (int(zone[2]) * 3600 + int(zone[3]) * 60)
-    outer.time = time
+    if time is None:
+        return None
+    if fraction := _pattern("fraction").match(text, 19):
+        time += float(f"0.{fraction[1][:9]}")
+    if zone := _pattern("zone").search(text, 19):
+        time -= (1 if zone[1] == "+" else -1) * (int(zone[2]) * 3600 + int(zone[3]) * 60)
+    return time

@@ -128,7 +128,14 @@ def _reaches_over(line: str, rest: str, width: int, inside: bool) -> bool:
         return False
     if inside or _pattern("tagged").match(line):
         return True
-    return (rest[0].islower() or rest[0].isdigit() or rest[0] in ",.)]}'\"_/") and line.rstrip("\r")[-1] not in ".:!?"
+    return _is_broken(line, rest)
+
+
+def _is_broken(line: str, rest: str) -> bool:
+    """Whether ``rest`` cannot begin a sentence, nor ``line`` end one."""
+    if rest[0] == " ":
+        return True
+    return (rest[0].islower() or rest[0] in "0123456789,.)]}'\"_/") and line.rstrip("\r")[-1:] not in (*".:!?", "")
 
 
 def wrap_width(lines: list[str]) -> int:
@@ -139,7 +146,7 @@ def wrap_width(lines: list[str]) -> int:
         return 0
     counts = Counter(size for size in sizes if size >= widest - _TAG_SLACK)
     for width in sorted(counts, reverse=True):
-        if counts[width] < _ENOUGH or sum(size > width for size in sizes) > len(sizes) * 0.03:
+        if counts[width] < 2 or sum(size > width for size in sizes) > len(sizes) * 0.03:
             continue
         if _is_wrapped_at(width, lines, sizes):
             return width
@@ -147,17 +154,24 @@ def wrap_width(lines: list[str]) -> int:
 
 
 def _is_wrapped_at(width: int, lines: list[str], sizes: list[int]) -> bool:
-    """Whether lines of ``width`` are mostly followed by their rest, beginning from lines that have a prefix."""
+    """Whether lines of ``width`` are mostly followed by their rest, beginning from lines that have a prefix.
+
+    Two such lines are enough if nothing is wider and what follows cannot begin a sentence.
+    """
     fresh, prefixed = _pattern("fresh").match, _pattern("prefixed").match
-    full = rests = of_prefixed = 0
+    full = rests = of_prefixed = broken = 0
     headed = False
     for at in range(len(lines) - 1):
-        if fresh(lines[at]):
-            headed = prefixed(lines[at]) is not None
-        if sizes[at] != width or not any(map(str.isalnum, lines[at][:40])):
+        line, rest = lines[at], lines[at + 1]
+        if fresh(line):
+            headed = prefixed(line) is not None
+        if sizes[at] != width or not any(map(str.isalnum, line[:40])):
             continue
         full += 1
-        if not fresh(lines[at + 1]):
+        if not fresh(rest):
             rests += 1
             of_prefixed += headed
-    return of_prefixed >= _ENOUGH and rests >= 0.6 * full and of_prefixed >= 0.5 * rests
+            broken += headed and _is_broken(line, rest)
+    if of_prefixed >= _ENOUGH:
+        return rests >= 0.6 * full and of_prefixed >= 0.5 * rests
+    return broken >= 2 and broken == full and max(sizes) == width

@@ -103,3 +103,9 @@ def test_times() -> None:
 def test_helpers_of_ray_are_processes() -> None:
     assert process_tag("raylet") == ("raylet", "", None)
     assert process_tag("see above") is None
+
+
+def test_sglang_without_a_date() -> None:
+    (record,) = framed("[19:34:55 TP0] Memory pool end. avail mem=8.34 GB\n")
+    assert (record.form, record.rank, record.stamp) == ("log", "TP0", "19:34:55")
+    assert record.time == seconds("1972-01-01 19:34:55")

@@ -56,3 +56,19 @@ def test_logs_that_are_not_wrapped() -> None:
     assert wrap_width([*rows[:20], "=" * 80, "text", "=" * 80, "more", "=" * 80, "end"]) == 0
     long = rows[0] + "x" * 900
     assert wrap_width([long, *wrapped(LINES, 100).split("\n")]) == 0
+
+
+def test_one_wrapped_dump_in_a_short_paste() -> None:
+    (record,) = framed(
+        wrapped(
+            ["INFO 05-09 02:41:10 [a.py:1] non-default args: {'model': '/m', " + "'port': 8000, " * 20 + "'x': 1}"], 147
+        )
+    )
+    assert "\n" not in record.text
+    assert record.text.endswith("'x': 1}")
+
+
+def test_equal_raw_lines_are_no_wrapped_paste() -> None:
+    assert (
+        len(texts("".join(f"a library's text of always the same length, number {n:05}\n" for n in range(300)))) == 300
+    )
