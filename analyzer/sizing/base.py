@@ -29,10 +29,14 @@ class SizingModel(Protocol):
     """
 
     formula: str
-    inputs: Mapping[str, float]
     missing: tuple[str, ...]
     calibrated: tuple[str, ...]
     margin: float
+
+    @property
+    def inputs(self) -> Mapping[str, float]:
+        """The inputs by name."""
+        ...
 
     def solve(self, overrides: Mapping[str, float] | None = None) -> Solution:
         """The pool with ``overrides`` in place of inputs of the same name. Raises ``KeyError`` for an unknown name."""
