@@ -288,7 +288,6 @@ class Series:
         if not samples:
             return
         facts.add("load.samples", sum(t.samples for t in self.tracks.values()), None, rank="")
-        facts.add("load.decode_lines", sum(t.decodes for t in self.tracks.values()), None, rank="")
         waits = [t.waiting for t in self.tracks.values() if t.waiting.samples]
         where = [w for x in waits for w in (_at(x.first), _at(x.last)) if w is not None][:4]
         facts.add("load.waiting_samples", sum(x.samples for x in waits), where, rank="")
@@ -307,6 +306,9 @@ class Series:
         Only lines that follow a decode line directly count: the engines divide by all time since their last line, so
         the first line after a pause reads far too low.
         """
+        decodes = sum(t.decodes for t in self.tracks.values())
+        if decodes:
+            facts.add("load.decode_lines", decodes, None, rank="")
         batches: dict[int, Stat] = {}
         for track in self.tracks.values():
             for running, stat in track.by_batch.items():

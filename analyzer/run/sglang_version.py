@@ -7,6 +7,7 @@ side that is certain. Development builds can contradict a bracket: then no range
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 from analyzer.events import Event
@@ -64,16 +65,19 @@ ARGUMENTS: dict[str, Bound] = {
 """Arguments that only some versions have."""
 
 
+_VERSION = re.compile(r"(\d+(?:\.\d+)*)(?:\.?(rc|a|b|dev|post)(\d+))?")
+
+
 def version_key(version: str) -> tuple[int, ...]:
-    """A version as something that sorts: ``0.5.9.post1`` after ``0.5.9``."""
-    head = version.split("+")[0]
-    parts: list[int] = []
-    for part in head.replace("rc", ".-1.").replace(".post", ".").replace("post", ".").split("."):
-        try:
-            parts.append(int(part))
-        except ValueError:
-            break
-    return tuple(parts)
+    """A version as something that sorts: ``0.5.9rc1``, ``0.5.9``, ``0.5.9.post1``; ``()`` for no version."""
+    found = _VERSION.match(version)
+    if found is None:
+        return ()
+    release = [int(part) for part in found[1].split(".")]
+    release += [0] * (3 - len(release))
+    if found[2] is None:
+        return (*release, 0)
+    return (*release, int(found[3])) if found[2] == "post" else (*release, -1, int(found[3]))
 
 
 def _fields(event: Event, kind: str) -> list[Bound]:

@@ -158,7 +158,8 @@ def _fraction(draft: Draft) -> None:
         draft.facts.add("sizing.fraction_default", True, (), rank="", origin="derived")
         draft.notes.append(f"mem_fraction_static is not in the log: the default {default:g} of the version was assumed")
         fraction = default
-    draft.take("sizing.fraction", fraction, "the line server_args=… (mem_fraction_static)")
+    printed = _origin(draft.facts, "sizing.budget") == "log"
+    draft.take("sizing.fraction", fraction, "" if printed else "the line server_args=… (mem_fraction_static)")
 
 
 def _arguments(facts: Facts) -> dict[str, Any]:

@@ -51,7 +51,8 @@ class Span:
 
     def __str__(self) -> str:
         def text(key: Key) -> str:
-            return ".".join(str(part) for part in key)
+            plain = ".".join(str(part) for part in key[:3])
+            return f"{plain}.post{key[3]}" if len(key) > 3 and key[3] > 0 else plain
 
         if not self.known:
             return "of unknown version"
