@@ -6,16 +6,13 @@ import re
 from dataclasses import dataclass
 from typing import Protocol
 
+from analyzer.events import Event
 from analyzer.framing.record import Record
 from analyzer.run.model import STAGES
 
-BANNER, ARGUMENTS, ENGINE, COMMAND, PREAMBLE = "banner", "arguments", "engine", "command", "preamble"
+BANNER, GIVEN, ARGUMENTS, ENGINE, COMMAND, PREAMBLE = "banner", "given", "arguments", "engine", "command", "preamble"
+"""Start marks: vLLM's version line, its arguments, SGLang's arguments, vLLM's engine, a command, an image's head."""
 
-_MARKS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    (BANNER, re.compile(r"vLLM (?:API )?server version |█ +version \d")),
-    (ARGUMENTS, re.compile(r"server_args=(?:ServerArgs\(|\{)")),
-    (ENGINE, re.compile(r"Initializing an? (?:V[01] )?LLM engine \(v")),
-)
 _COMMAND = re.compile(
     r"^(?:[\w.@~:/()\[\] -]{0,80}[$#>%] +|\+ +)?(?:(?:sudo|nohup|exec|env|time) +|[A-Z_][A-Z0-9_]*=\S* +)*"
     r"(?:vllm +serve\b|sglang +serve\b|python\S* +-m +(?:vllm\.entrypoints|sglang\.launch_server|sglang )"
@@ -25,10 +22,24 @@ _PREAMBLE = re.compile(r"^(?:=+\n)?== (?:vLLM|SGLang|CUDA|PyTorch|Triton)[^=]*==
 _ONE_OF_SEVERAL = re.compile(r"^ApiServer_\d+$")
 
 
+@dataclass(frozen=True, slots=True)
+class Node:
+    """One node of a run over several: its rank, how many there are, what they serve."""
+
+    rank: int
+    count: int
+    model: str
+
+    def joins(self, other: Node) -> bool:
+        """Whether ``other`` is another node of the same run."""
+        return self.count == other.count >= 2 and self.model == other.model and self.rank != other.rank
+
+
 class Progress(Protocol):
     """What the splitter must know of the run that is being read."""
 
     marks: dict[str, Mark]
+    nodes: set[Node]
     order: int
 
     @property
@@ -39,34 +50,47 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A start mark that a run has had: its place in the run, its process, its time."""
+    """A start mark that a run has had: its place in the run, its process, its time, its source."""
 
     order: int
     pid: int | None
     time: float | None
+    source: str
 
 
-def mark_of(record: Record) -> str | None:
-    """Which start mark ``record`` is, if it is one."""
-    text = record.text
-    if record.form == "raw":
-        if _COMMAND.match(text):
-            return COMMAND
-        if _PREAMBLE.match(text):
-            return PREAMBLE
-    if record.form in ("traceback", "bar", "stack"):
+def node_of(event: Event | None) -> Node | None:
+    """The node whose arguments ``event`` shows; None if it shows none."""
+    if event is None or event.kind not in ("server_args", "non_default_args"):
         return None
-    head = text if len(text) < 400 else text[:400]
-    return next((name for name, pattern in _MARKS if pattern.search(head)), None)
+    arguments = next((v for v in event.fields.values() if isinstance(v, dict)), {})
+    model = str(arguments.get("model_path") or arguments.get("model") or arguments.get("model_tag") or "")
+    return Node(_count(arguments.get("node_rank"), 0), _count(arguments.get("nnodes"), 1), model)
 
 
-def begins_run(mark: str, record: Record, run: Progress) -> bool:
-    """Whether ``record``, a start mark, begins another run than ``run``."""
+def _count(value: object, default: int) -> int:
+    return value if isinstance(value, int) else default
+
+
+def command_or_preamble(text: str) -> str | None:
+    """Which mark a raw line is: a command that starts a server, or the head that an image prints before it."""
+    if _COMMAND.match(text):
+        return COMMAND
+    return PREAMBLE if _PREAMBLE.match(text) else None
+
+
+def begins_run(mark: str, record: Record, run: Progress, node: Node | None = None) -> bool:
+    """Whether ``record``, a start mark, begins another run than ``run``. ``node``: whose arguments it shows."""
+    if node is not None and node not in run.nodes and any(map(node.joins, run.nodes)):
+        return False  # another node of the same run
     if not run.marks and not run.stage:
         # only a preamble so far; but a failure before it (docker's, the shell's) ended an attempt
         return run.ended and mark in (COMMAND, PREAMBLE, BANNER)
     reached = STAGES.index(run.stage) if run.stage else 0
     before = run.marks.get(mark)
+    if run.marks and all(known.source != record.source for known in run.marks.values()):
+        return False  # the other stream of the same server prints its own head
+    if mark == GIVEN:
+        return before is not None and run.ended
     if mark == BANNER:
         if before is None:
             return run.ended or reached >= STAGES.index("weights") or ENGINE in run.marks

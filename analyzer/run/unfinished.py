@@ -31,6 +31,8 @@ _STEPS: tuple[tuple[str, frozenset[str], frozenset[str]], ...] = (
 )
 _STEP_OF = {kind: (i, True) for i, (_, begins, _) in enumerate(_STEPS) for kind in begins}
 _STEP_OF |= {kind: (i, False) for i, (_, _, ends) in enumerate(_STEPS) for kind in ends}
+STEP_KINDS = frozenset(_STEP_OF) | {"prefill_batch", "decode_batch", "http_access"}
+"""Kinds that ``Unfinished.feed`` wants to see."""
 
 
 class Unfinished:

@@ -1,0 +1,280 @@
+"""One run while it is being read: what its records add, and the run as it stands at any time."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from dataclasses import dataclass, field
+
+from analyzer.events import Event
+from analyzer.framing.record import Record
+from analyzer.run import signals, split
+from analyzer.run.facts import Where
+from analyzer.run.failure_facts import add_failure_facts
+from analyzer.run.failures import FailureLog
+from analyzer.run.model import STAGES, Failure, Run
+from analyzer.run.outcome import decide
+from analyzer.run.plan import ENGINES, EngineFolder, Plan, engine_folder
+from analyzer.run.split import Mark
+from analyzer.run.tracebacks import HEADER
+from analyzer.run.unfinished import Unfinished
+
+_ACTIVITY = ("running", "decode_rate", "prefill_rate", "new_tokens", "tokens", "accepted")
+_PROBES = re.compile(r"^/(?:health\w*|ping|metrics|version|v1/models|models|\w*model_info|\w*server_info|load)\b")
+_SCARY = re.compile(
+    r"(?i)\berror|exception|\bfail|fatal|\bwarn|traceback|\bkill|\babort|crash|leak|denied|refused|cannot|could not"
+    r"|unable|invalid|deprecat|not (?:found|supported|available|installed)|unsupported|missing|\U0001f6a8"
+)
+_MAX_EVENTS, _MAX_PER_KIND, _MAX_SCARY = 20_000, 400, 1_000
+_WARM_UP_LINES = 2
+"""What a warm-up prints: a batch and the answer."""
+
+
+@dataclass(slots=True)
+class Building:
+    """One run while it is being read."""
+
+    source: str
+    stream: str
+    first_line: int = 0
+    last_line: int = 0
+    order: int = 0
+    marks: dict[str, Mark] = field(default_factory=dict)
+    nodes: set[split.Node] = field(default_factory=set)
+    """Ranks of the nodes whose arguments were seen."""
+    stages: dict[str, Where] = field(default_factory=dict)
+    votes: dict[str, int] = field(default_factory=dict)
+    folders: dict[str, EngineFolder] = field(default_factory=dict)
+    events: list[Event] = field(default_factory=list)
+    scary: list[Record] = field(default_factory=list)
+    log: FailureLog = field(default_factory=FailureLog)
+    app_started: Where | None = None
+    answers: int = 0
+    answered: Where | None = None
+    """Where a client got its answer (not only a line of a batch)."""
+    ready_at: Where | None = None
+    served_at: Where | None = None
+    last: Record | None = None
+    first_time: float | None = None
+    last_time: float | None = None
+    steps: Unfinished = field(default_factory=Unfinished)
+    step_times: dict[int, float] = field(default_factory=dict)
+    kinds: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
+    sources: dict[str, None] = field(default_factory=dict)
+    top: int = 0
+    """Index of the furthest stage."""
+
+    @property
+    def stage(self) -> str:
+        """The furthest stage reached, ``""`` for none."""
+        return STAGES[self.top] if self.stages else ""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the log already shows an end: a stop, a death, or an exception that is nobody's request."""
+        return self.log.stop is not None or any(not e.client for e in self.log.entries)
+
+    @property
+    def engine(self) -> str | None:
+        """The engine that most events belong to."""
+        return max(self.votes, key=lambda name: self.votes[name]) if self.votes else None
+
+    # evidence for outcome.decide
+
+    @property
+    def seen_start(self) -> bool:
+        """Whether the log shows the server's start, so that a missing ready line means something."""
+        return bool(self.marks.keys() - {split.COMMAND, split.PREAMBLE}) or any(
+            s in self.stages for s in ("arguments", "weights", "pool")
+        )
+
+    @property
+    def stop(self) -> Where | None:
+        """Where somebody asked the server to stop."""
+        return self.log.stop[1] if self.log.stop else None
+
+    @property
+    def ready(self) -> Where | None:
+        """Where the server said that it serves. For SGLang the web application alone is no proof."""
+        if self.ready_at is None and self.app_started is not None and self.engine != "sglang":
+            return self.app_started
+        return self.ready_at
+
+    @property
+    def served(self) -> Where | None:
+        """Where a request was answered; the warm-up of a server that is not yet ready does not count."""
+        warming = self.engine == "sglang" and self.seen_start and self.ready_at is None
+        return None if warming and self.answers <= _WARM_UP_LINES else self.served_at
+
+    @property
+    def end(self) -> Where | None:
+        """The last line."""
+        return Where.of(self.last) if self.last else None
+
+    # what is seen
+
+    def take(self, record: Record, event: Event | None, plan: Plan | None) -> None:
+        """Adds one record to the run; ``plan`` is the plan for the event's kind."""
+        self.order += 1
+        self.last = record
+        if record.source == self.source:
+            if record.last_line > self.last_line:
+                self.last_line = record.last_line
+            if not self.first_line:
+                self.first_line = record.line
+        elif record.source not in self.sources:
+            self.sources[record.source] = None
+        time = record.time
+        if time is not None:
+            self.last_time = time
+            if self.first_time is None:
+                self.first_time = time
+        if event is None or plan is None:
+            self._trouble(record, None)
+            return
+        self._event(event, plan)
+        if not plan.dense:
+            self._trouble(record, event)
+
+    def _event(self, event: Event, plan: Plan) -> None:
+        engine, kind = event.engine, event.kind
+        if plan.engine:
+            folder = self.folders.get(engine)
+            if folder is None:
+                folder = self.folders[engine] = engine_folder(engine)
+                self.votes[engine] = 0
+            self.votes[engine] += 1
+            folder.feed(event)
+        self.kinds[kind] += 1
+        if plan.step:
+            self.steps.feed(event)
+        if not plan.dense:
+            self._keep(event)
+            if plan.stage:
+                self._stage(plan.stage, event)
+        elif _activity(event):
+            self._serving(event)
+        elif kind == "http_access" and event.fields["status"] >= 400:
+            self._keep(event)
+
+    def _keep(self, event: Event) -> None:
+        self.kept[event.kind] += 1
+        if self.kept[event.kind] <= _MAX_PER_KIND and len(self.events) < _MAX_EVENTS:
+            self.events.append(event)
+            if event.record.time is not None:
+                self.step_times[event.line] = event.record.time
+
+    def _serving(self, event: Event) -> None:
+        self.answers += 1
+        self.log.served(self.order)
+        if self.served_at is None:
+            self.served_at = Where.of(event.record)
+            self._reach("serving", self.served_at)
+        if self.answered is None and event.kind == "http_access":
+            self.answered = Where.of(event.record)
+
+    def _stage(self, stage: str, event: Event) -> None:
+        where = Where.of(event.record)
+        if stage == "ready":
+            if event.engine in ENGINES:
+                self.ready_at = self.ready_at or where
+            else:
+                self.app_started = self.app_started or where
+                if self.engine == "sglang":
+                    return
+            self.log.became_ready(self.order)
+        self._reach(stage, where)
+
+    def _reach(self, stage: str, where: Where) -> None:
+        if stage not in self.stages:
+            self.stages[stage] = where
+            if stage != "shutdown":
+                self.top = max(self.top, STAGES.index(stage))
+
+    def _trouble(self, record: Record, event: Event | None) -> None:
+        """Looks for what bears on the end of the run."""
+        if record.form == "bar":
+            return
+        ready = self.ready is not None or self.served is not None
+        if record.form == "traceback" or HEADER in record.text:
+            self.log.traceback(record, self.order, self.stage, ready)
+            return
+        signal = signals.signal_of(event) if event is not None else None
+        if record.level in ("", "ERROR", "CRITICAL") and self.log.lone_exception(record, self.order, self.stage, ready):
+            return
+        if signal is not None:
+            self.log.signal(record, signal, self.order, self.stage, ready)
+        else:
+            self.log.head(record)
+        if event is None and len(self.scary) < _MAX_SCARY and _frightening(record):
+            self.scary.append(record)
+
+    # what is made of it
+
+    def run(self, number: int, closed: bool) -> Run:
+        """The run as it stands. ``closed``: no more lines will come, so that an open step means something."""
+        run = Run(number, self.source, self.first_line, self.last_line, engine=self.engine)
+        run.events, run.scary, run.stages = list(self.events), list(self.scary), dict(self.stages)
+        run.kinds = dict(self.kinds)
+        run.failures = self.log.judged(self.order)
+        run.engine = run.engine or _engine_by_frames(run.failures)
+        if run.engine is not None:
+            (self.folders.get(run.engine) or engine_folder(run.engine)).fill(run)
+        cause, entry = run.failure, self.log.cause_entry()
+        verdict = decide(self, run.failures, entry.ready if entry else False)
+        run.outcome, run.outcome_basis = verdict.outcome, verdict.basis
+        run.facts.add("outcome", run.outcome, run.outcome_basis)
+        if run.stage:
+            run.facts.add("stage", run.stage, run.stages[run.stage])
+        if cause is not None:
+            add_failure_facts(run, cause, entry)
+        if closed:
+            self._note_end(run)
+        return run
+
+    def _note_end(self, run: Run) -> None:
+        """Says what was under way when the log ended without an end."""
+        if run.outcome not in ("starting", "serving") or self.last is None:
+            return
+        found = self.steps.under_way(run.outcome == "serving")
+        if found is not None:
+            step, where = found
+            run.facts.add("end.unfinished", step, where, rank="")
+            if self.last_time is not None and (begun := self.step_times.get(where.line)) is not None:
+                run.facts.add("end.waited", max(0.0, self.last_time - begun), where, rank="")
+        if run.outcome == "starting":
+            line = self.last.last_line
+            doing = f"while {found[0]}" if found else f"after stage {run.stage!r}"
+            run.notes.append(f"The log ends at line {line} {doing}, without an error and without an end.")
+
+
+def _engine_by_frames(failures: list[Failure]) -> str | None:
+    """The engine whose files a traceback passes through, for a log that holds nothing else."""
+    files = [frame.file for failure in failures for frame in failure.frames]
+    return next((engine for engine in ENGINES if any(f"/{engine}/" in file for file in files)), None)
+
+
+def _frightening(record: Record) -> bool:
+    """Whether a reader might take ``record`` for an error."""
+    if not record.text.strip():
+        return False
+    return record.level in ("ERROR", "CRITICAL", "WARNING") or _SCARY.search(record.text) is not None
+
+
+def _activity(event: Event) -> bool:
+    """Whether an event of the serving stage shows a request being served (not a probe, not an idle statistic)."""
+    fields = event.fields
+    if event.kind == "http_access":
+        if fields.get("method") != "POST" or not 200 <= fields.get("status", 0) < 300:
+            return False
+        return _PROBES.match(fields.get("path", "")) is None
+    known = False
+    for name in _ACTIVITY:
+        value = fields.get(name)
+        if value is not None:
+            known = True
+            if isinstance(value, int | float) and value > 0:
+                return True
+    return not known
+
