@@ -130,7 +130,11 @@ def _figures(run: RunReport) -> Html | None:
     if run.sizing is not None:
         row = run.sizing
         what = f"{row.predicted_tokens:,.0f}" if row.predicted_tokens is not None else "no figure"
-        steps = el("details", el("summary", "the calculation"), el("pre", "\n".join(row.steps))) if row.steps else None
+        steps = (
+            el("details", el("summary", "the calculation"), el("pre", "\n".join(row.steps)), class_="printed")
+            if row.steps
+            else None
+        )
         cards.append(
             el(
                 "div",
@@ -286,7 +290,7 @@ def _details(run: RunReport) -> Html | None:
         folded.append(_folded(title, ("line", "text", "why it is harmless"), rows))
     if arguments := view.arguments_of(run):
         rows = [el("tr", el("th", name, scope="row"), el("td", value, class_="mono")) for name, value in arguments]
-        folded.append(_folded(f"{len(arguments)} launch arguments", ("argument", "value"), rows))
+        folded.append(_folded(f"{len(arguments)} launch arguments", ("argument", "value"), rows, printed=True))
     facts = [(name, fact) for name, fact in run.facts.items() if not name.startswith("args.")]
     if facts:
         rows = [
@@ -303,6 +307,12 @@ def _details(run: RunReport) -> Html | None:
     return _section("More", *folded) if folded else None
 
 
-def _folded(title: str, heads: Sequence[str], rows: Sequence[Html]) -> Html:
+def _folded(title: str, heads: Sequence[str], rows: Sequence[Html], *, printed: bool = False) -> Html:
+    """A folded table; ``printed`` ones are unfolded on paper."""
     head = el("tr", *[el("th", text, scope="col") for text in heads])
-    return el("details", el("summary", title), el("table", el("thead", head), el("tbody", *rows)))
+    return el(
+        "details",
+        el("summary", title),
+        el("table", el("thead", head), el("tbody", *rows)),
+        class_="printed" if printed else None,
+    )

@@ -110,10 +110,10 @@
     show();
   }
 
-  // On paper nothing can be unfolded: open all, and put the page back afterwards.
+  // On paper nothing can be unfolded: open what belongs on it, and put the page back afterwards.
   let opened = [];
   window.addEventListener("beforeprint", () => {
-    opened = [...document.querySelectorAll("details:not([open])")];
+    opened = [...document.querySelectorAll("details.printed:not([open])")];
     for (const one of opened) one.open = true;
   });
   window.addEventListener("afterprint", () => {
