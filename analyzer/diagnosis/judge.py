@@ -29,8 +29,8 @@ def judge(rules: Sequence[Rule], benign: BenignRules, run: Run, model: SizingMod
         decision = decide(rule, view)
         if decision.status == FIRES:
             fired.append(decision)
-        elif decision.status == UNDECIDED:
-            result.undecided.append(_undecided(decision))
+        elif decision.status == UNDECIDED and decision.missing:
+            result.undecided.append(_undecided(decision, run))
     findings = [_finding(d, view) for d in fired]
     _price(findings, fired, view, result)
     failure = _failure(rules, view)
@@ -63,10 +63,10 @@ def _finding(decision: Decision, view: RunView) -> Finding:
     )
 
 
-def _undecided(decision: Decision) -> Undecided:
+def _undecided(decision: Decision, run: Run) -> Undecided:
     rule = decision.rule
     needs = tuple(sorted(decision.missing))
-    ways = [rule.how.get(name) or how_to_supply(name) for name in needs]
+    ways = [rule.how.get(name) or how_to_supply(name, run) for name in needs]
     return Undecided(rule.id, needs, "; ".join(dict.fromkeys(w for w in ways if w)), rule.plain_title)
 
 
@@ -189,7 +189,7 @@ def _weight(finding: Finding) -> tuple[Any, ...]:
 
 
 def ordered(findings: Iterable[Finding]) -> list[Finding]:
-    """The order in which findings are told: by weight, but a cause always before what it explains."""
+    """The order in which findings are told: by weight, but a cause before what it explains; a failure always first."""
     waiting = sorted(findings, key=_weight)
     by_rule = {f.rule: f for f in waiting}
     told_already: dict[str, Finding] = {}
@@ -199,7 +199,7 @@ def ordered(findings: Iterable[Finding]) -> list[Finding]:
         while finding.rule not in told_already and finding not in path:
             path.append(finding)
             cause = by_rule.get(finding.explained_by)
-            if cause is None:
+            if cause is None or finding.failure:
                 break
             finding = cause
         for one in reversed(path):

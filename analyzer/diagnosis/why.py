@@ -77,7 +77,7 @@ def why_not(rule: Rule, rules: Iterable[Rule], run: Run, model: SizingModel | No
             return WhyNot(rule.id, rule.plain_title, QUIET, "no request failed while the server went on")
         view = RunView(run, model, failure=failure)
     decision = decide(rule, view)
-    missing = tuple((name, rule.how.get(name) or how_to_supply(name)) for name in sorted(decision.missing))
+    missing = tuple((name, rule.how.get(name) or how_to_supply(name, run)) for name in sorted(decision.missing))
     steps = tuple(_steps(rule, decision.evaluator, view))
     return WhyNot(rule.id, rule.plain_title, decision.status, _reason(rule, rules, view), steps, missing)
 

@@ -156,6 +156,22 @@ def test_a_cause_stands_before_what_it_explains() -> None:
     }  # fmt: skip
 
 
+def test_a_failure_stands_first_even_where_it_is_explained() -> None:
+    texts = ["id: KV901\nwhen: 'true'\nexplains: [fail-engine-bug]", ANY]
+    result = judged(texts, failures=[failure("E", "x")])
+    assert [(f.rule, f.explained_by) for f in result.findings] == [("SF999", "KV901"), ("KV901", "")]
+
+
+def test_a_log_without_its_start_can_be_given_whole() -> None:
+    stages = {"ready": Where("log", 1), "serving": Where("log", 2)}
+    assert judged([SMALL], stages=stages).undecided[0].how == "give the log from its first line"
+    assert judged([SMALL], stages={"weights": Where("log", 1), **stages}).undecided[0].how == ""
+
+
+def test_a_rule_that_lacks_no_fact_is_not_listed() -> None:
+    assert judged(["id: KV901\nwhen: field(a, b) > 3"]).undecided == []
+
+
 def test_explaining_in_a_circle_leaves_a_first_cause() -> None:
     texts = [f"id: KV90{n}\nwhen: 'true'\nexplains: [KV90{n % 3 + 1}]" for n in (1, 2, 3)]
     result = judged(texts)
