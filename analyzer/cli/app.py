@@ -41,7 +41,8 @@ class _LazyGroup(TyperGroup):
             return None
         module = importlib.import_module(f"analyzer.cli.{cmd_name.replace('-', '_')}")
         one = typer.Typer(add_completion=False, rich_markup_mode=None, pretty_exceptions_enable=False)
-        one.command(name=cmd_name, help=module.__doc__)(_leaving(module.command))
+        settings = getattr(module, "CONTEXT_SETTINGS", None)
+        one.command(name=cmd_name, help=module.__doc__, context_settings=settings)(_leaving(module.command))
         command = get_command(one)
         command.name = cmd_name
         return command

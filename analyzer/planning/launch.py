@@ -37,6 +37,8 @@ class Launch:
     spelled: dict[str, str] = field(default_factory=dict)
     other: tuple[str, ...] = ()
     draft: ModelFolder | None = None
+    taken: float = 0.0
+    """Memory that other programs hold on the device before the start."""
     known: dict[str, float] = field(default_factory=dict)
     """Figures of a real log of the same set-up, by estimate name; they replace the estimates."""
     known_from: str = ""

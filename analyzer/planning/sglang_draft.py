@@ -49,7 +49,7 @@ def speculation(launch: Launch, setup: Setup, ranks: Ranks) -> Speculation | Non
         return None
     version = version_key(launch.version)
     path = launch.text("speculative_draft_model_path")
-    own = launch.draft is None
+    own = has_own_draft(launch)
     architecture = launch.folder.config.architecture
     filled = bool(path) or architecture.startswith(AUTO_PATH)
     by_config = version >= (0, 5, 20) and launch.folder.config.mtp_field == "num_nextn_predict_layers"
@@ -61,7 +61,7 @@ def speculation(launch: Launch, setup: Setup, ranks: Ranks) -> Speculation | Non
     stored = 1.0 if own and launch.folder.geometry.states else float(_stored(launch))
     target = cell_bytes(launch.folder.geometry, setup) or 0.0
     layers = len(launch.folder.geometry.attention)
-    if launch.draft is not None:
+    if launch.draft is not None and not own:
         stored_cell = cell_bytes(launch.draft.geometry, setup) or 0.0
     else:
         stored_cell = target / layers * stored if layers else 0.0
@@ -69,8 +69,17 @@ def speculation(launch: Launch, setup: Setup, ranks: Ranks) -> Speculation | Non
                        version >= (0, 5, 14), why)  # fmt: skip
 
 
+def has_own_draft(launch: Launch) -> bool:
+    """Whether the draft is the target's own MTP part: no draft folder, or a copy of the target's."""
+    draft = launch.draft
+    return draft is None or (
+        draft.config.architecture == launch.folder.config.architecture
+        and draft.config.number("layers") == launch.folder.config.number("layers")
+    )
+
+
 def _stored(launch: Launch) -> int:
-    if launch.draft is not None:
+    if launch.draft is not None and not has_own_draft(launch):
         return len(launch.draft.geometry.attention)
     return launch.folder.mtp_layers or launch.folder.config.mtp_layers or 1
 
@@ -97,7 +106,7 @@ def _weights(launch: Launch, ranks: Ranks) -> tuple[float, float]:
     """(bytes of the draft on one rank with its own vocabulary tables, bytes of these tables)."""
     folder = launch.folder
     table = vocab_table_bytes(folder.config, ranks) or 0.0
-    if launch.draft is not None:
+    if launch.draft is not None and not has_own_draft(launch):
         draft = launch.draft
         files = rank_bytes(draft.tensors, draft.config, draft.geometry, ranks)
         held = max(files.target, default=0) + files.mtp

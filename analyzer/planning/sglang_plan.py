@@ -13,7 +13,7 @@ from analyzer.evidence.cache_bytes import Setup, cell_bytes, slot_bytes, version
 from analyzer.evidence.components import Ranks, rank_bytes
 from analyzer.evidence.model_facts import model_facts, setup_of
 from analyzer.planning.launch import Estimate, Launch, planned
-from analyzer.planning.sglang_draft import DEFAULT_48, Speculation, speculation
+from analyzer.planning.sglang_draft import DEFAULT_48, Speculation, has_own_draft, speculation
 from analyzer.run.facts import Fact, Facts
 from analyzer.run.model import Run
 from analyzer.sizing.base import Solution
@@ -155,13 +155,16 @@ def _before(
     yield from _arguments(launch)
     shown = [f for f in model_facts(
         folder, tp=launch.tp, pp=launch.pp, ep=launch.ep, dp_attention=launch.attention_dp, kv_dtype=setup.kv_dtype,
-        ssm_dtype=setup.ssm_dtype, engine="sglang", version=launch.version, draft=launch.draft,
+        ssm_dtype=setup.ssm_dtype, engine="sglang", version=launch.version,
+        draft=None if has_own_draft(launch) else launch.draft,
         swa_ratio=setup.swa_ratio,
     ) if spec is not None or not f.name.startswith("draft.")]  # fmt: skip
     yield from shown
     weights = max(rank_bytes(folder.tensors, folder.config, folder.geometry, ranks).target, default=0)
-    free = launch.total - value["context"]
+    free = launch.total - launch.taken - value["context"]
     loaded = weights + value["loading"]
+    if launch.taken:
+        yield planned("gpu.foreign", launch.taken, f"--taken {show_bytes(launch.taken)}")
     yield planned("gpu.total", launch.total, f"--gpu-memory {show_bytes(launch.total)}")
     yield planned("gpu.free_before_load", free, f"{show_bytes(launch.total)} less {show_bytes(value['context'])}")
     yield planned("gpu.free_least", free)

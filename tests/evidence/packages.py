@@ -17,6 +17,7 @@ QWEN_TEXT: dict[str, Any] = {
     "max_position_embeddings": 262144, "full_attention_interval": 4, "linear_conv_kernel_dim": 4,
     "linear_key_head_dim": 128, "linear_value_head_dim": 128, "linear_num_key_heads": 16,
     "linear_num_value_heads": 48, "attn_output_gate": True, "mtp_num_hidden_layers": 1, "dtype": "bfloat16",
+    "mamba_ssm_dtype": "float32",
 }  # fmt: skip
 
 IGNORE = ["lm_head", "re:.*linear_attn\\.in_proj_[ab]$", "re:^mtp.*", "re:.*visual.*"]

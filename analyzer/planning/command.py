@@ -1,0 +1,59 @@
+"""From the words of the command line to a launch and a target."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from analyzer.errors import UserError
+from analyzer.evidence.model_dir import inspect_model
+from analyzer.planning.flags import parse_flags
+from analyzer.planning.launch import Launch
+from analyzer.planning.search import Target
+from analyzer.units import GIB, parse_bytes
+
+
+def launch_of(
+    engine: str,
+    version: str,
+    gpu_memory: str,
+    words: Sequence[str],
+    *,
+    draft_dir: Path | None = None,
+    taken: str = "",
+) -> Launch:
+    """The launch that ``words`` (model folder and engine flags) describe. Raises ``UserError`` for what is wrong."""
+    flags = parse_flags(engine, words)
+    folders = [word for word in flags.positional if Path(word).exists()]
+    if len(folders) != 1:
+        given = " ".join(flags.positional) or "nothing"
+        raise UserError(f"give one model folder; {given} was given beside flags")
+    draft = inspect_model(draft_dir) if draft_dir is not None else None
+    return Launch(
+        engine, version, _size("--gpu-memory", gpu_memory), inspect_model(folders[0]), flags.args, flags.spelled,
+        flags.other, draft, _size("--taken", taken) if taken else 0.0,
+    )  # fmt: skip
+
+
+def target_of(launch: Launch, context: int | None, concurrency: int | None) -> Target | None:
+    """What is searched for, None without a target. Without a context it is the one of the launch or the model."""
+    if context is None and concurrency is None:
+        return None
+    name = "context_length" if launch.engine == "sglang" else "max_model_len"
+    own = int(launch.number(name) or launch.folder.config.context or 0)
+    if not (context or own):
+        raise UserError("the model declares no context length: give --target-context")
+    return Target(context or own, concurrency or 1)
+
+
+def _size(flag: str, text: str) -> float:
+    """A size; a bare number below 10,000 is GiB, as people say it."""
+    try:
+        if text.replace(".", "", 1).isdigit() and float(text) < 10_000:
+            return float(text) * GIB
+        size = float(parse_bytes(text))
+    except ValueError as error:
+        raise UserError(f"{flag} {text}: {error}") from None
+    if not 0 < size < 1 << 50:
+        raise UserError(f"{flag} {text}: no device has that much")
+    return size
