@@ -58,4 +58,5 @@ def test_real_start() -> None:
 
 def test_order_of_versions() -> None:
     versions = ["0.4.6rc1", "0.4.6", "0.4.6.post5", "0.4.9", "0.5.1", "0.5.10", "0.5.10.post1", "0.5.11+05fb6a52"]
-    assert sorted(versions[::-1], key=version_key) == versions
+    keys = [version_key(version) for version in versions]
+    assert keys == sorted(keys) and len(set(keys)) == len(keys)
