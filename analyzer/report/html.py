@@ -13,6 +13,8 @@ from analyzer.units import GIB, show
 _OUTCOMES = {
     "serving": "good", "stopped": "good", "degraded": "warn", "crashed at startup": "bad", "crashed at runtime": "bad",
 }  # fmt: skip
+PRINTED = 40
+"""More launch arguments than this stay folded on paper: a full dump takes pages."""
 _SEVERITIES = {"critical": "bad", "warning": "warn", "info": "info"}
 
 
@@ -290,7 +292,11 @@ def _details(run: RunReport) -> Html | None:
         folded.append(_folded(title, ("line", "text", "why it is harmless"), rows))
     if arguments := view.arguments_of(run):
         rows = [el("tr", el("th", name, scope="row"), el("td", value, class_="mono")) for name, value in arguments]
-        folded.append(_folded(f"{len(arguments)} launch arguments", ("argument", "value"), rows, printed=True))
+        folded.append(
+            _folded(
+                f"{len(arguments)} launch arguments", ("argument", "value"), rows, printed=len(arguments) <= PRINTED
+            )
+        )
     facts = [(name, fact) for name, fact in run.facts.items() if not name.startswith("args.")]
     if facts:
         rows = [
