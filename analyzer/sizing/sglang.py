@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from analyzer.run.model import Run
 from analyzer.sizing.base import Solution
@@ -67,7 +67,8 @@ class SglangSizing:
     """The budget as the engine printed it (DeepSeek-V4 class, MLX), in place of A1 - A0 (1 - f)."""
     top_up: float = 0.0
     """Tokens added after sizing (speculation up to 0.5.6)."""
-    changed: dict[str, float] = field(default_factory=dict)
+    rough_cell: bool = False
+    """The cell is a guess, good enough to see that the user's cap decides but not to say what would without it."""
 
     def solve(self, overrides: Mapping[str, float] | None = None) -> Solution:
         """The pool with ``overrides`` in place of inputs. Raises ``KeyError`` for a name that is no input."""
@@ -90,6 +91,8 @@ class SglangSizing:
         cell *= values["sizing.cell_factor"]
         capacity = max(0.0, left / cell) + self.top_up
         tokens = min(capacity, values["pool.user_cap"])
+        if self.rough_cell and tokens > self._base("pool.user_cap"):
+            return Solution(None, steps=tuple(steps))
         page = max(1.0, values["pool.block_tokens"])
         tokens = math.floor(tokens / page) * page
         steps.append(f"tokens = {show_bytes(left)} / {cell:,.2f} bytes = {capacity:,.0f}")

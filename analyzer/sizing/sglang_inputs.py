@@ -12,7 +12,7 @@ from typing import Any
 from analyzer.run.facts import Facts, Where
 from analyzer.run.model import Run
 from analyzer.sizing.sglang import SglangSizing
-from analyzer.sizing.sglang_cell import Cell, charged_cell, uncertainty
+from analyzer.sizing.sglang_cell import MOST_ROUNDING, Cell, charged_cell, uncertainty
 from analyzer.sizing.sglang_derived import write_derived
 from analyzer.sizing.sglang_fraction import default_fraction
 from analyzer.sizing.sglang_state import slots_per_request
@@ -112,6 +112,7 @@ def build(run: Run) -> SglangSizing | None:
         running_default=draft.facts.value("limit.running_default") is True,
         budget=budget,
         top_up=_top_up(draft, requested),
+        rough_cell=cell.margin > MOST_ROUNDING,
     )
     _check_slots(draft, model)
     write_derived(draft, model, cell, rest)
