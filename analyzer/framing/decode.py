@@ -92,6 +92,8 @@ def clean(text: str) -> str:
         text = _pattern("ansi").sub("", text)
     if "^[[" in text or "#033[" in text or "\u241b[" in text or ("\\" in text and _pattern("escaped").search(text)):
         text = _pattern("caret_line").sub(_without_carets, text)
+    if "^M" in text:
+        text = _pattern("caret_cr").sub("\r", text)
     if "[0m" in text or "[0;0m" in text:
         text = _pattern("bare_line").sub(lambda match: _pattern("bare").sub("", match[0]), text)
     if "&" in text and _pattern("entity").search(text):
@@ -115,6 +117,7 @@ _PATTERNS = {
     "ansi": r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|[\]_P^][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^`-~=>]|[()][A-Z0-9])",
     "escaped": r"\\(?:x1b|u001b|033)\[",
     "caret_line": r"(?m)^.*(?:\^|\\x1b|\\u001b|\\033|#033|\u241b)\[.*$",
+    "caret_cr": r"(?m)\^M$",
     "caret": r"(?:(?:\^\[|\\x1b|\\u001b|\\033|#033|\u241b)|\[(?=\[))\[[0-9;]*[A-Za-z]",
     "bare_line": r"(?m)^.*\[0(?:;0)?m.*$",
     "bare": r"\[(?:\d{1,3}(?:;\d{1,3}){0,4})m",

@@ -121,7 +121,7 @@ class Framer:
                     if (
                         text
                         and text[0] != " "
-                        and text[-1] != ":"
+                        and text[-1] not in ": "
                         and "\r" not in text
                         and not looks_embedded(text)
                         and not joiner.queue
@@ -152,7 +152,7 @@ class Framer:
                         and not joiner.last_cr
                         and text
                         and text[0] != " "
-                        and text[-1] != ":"
+                        and text[-1] not in ": "
                         and "\r" not in text
                         and not looks_embedded(text)
                     ):

@@ -55,7 +55,7 @@ class Joiner:
         lead = self.last.text if self.last is not None and header and header == self.last_header else ""
         self._settle(record, header)
         text = record.text
-        if begins_traceback(text, record.level):
+        if begins_traceback(text, record.level) or (header and record.level == "ERROR" and text.startswith("    ")):
             self._flush_last()
             traceback = Traceback(record, header, lead)
             traceback.set_cr(cr)

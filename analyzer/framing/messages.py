@@ -116,10 +116,13 @@ class MessageReader:
             text = text[at:]
 
     def _message(self, text: str, header: re.Match[str] | None, context: Context, cr: bool) -> None:
+        if text.endswith("  "):  # copied from a terminal that pads its lines
+            text = text.rstrip(" ")
         if header is not None:
             record = self._engine_record(text, header, context)
             # vLLM repeats its header on each line of a record; SGLang and uvicorn do not: equal ones mean nothing there
-            self._joiner.engine(record, context.header + header[0] if record.module else "", cr)
+            repeated = context.header + header[0] if record.module else ""
+            self._joiner.engine(record, repeated + " " if repeated.endswith("]") else repeated, cr)
         elif not text.strip() or (text.startswith("```") and len(text) < 20):
             self._joiner.blank(context.record(self._source, ""))
         else:
