@@ -8,34 +8,23 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from analyzer.diagnosis import testing
-from analyzer.diagnosis.lint import lint
-from analyzer.diagnosis.rule import Rule
-from analyzer.diagnosis.ruleset import load_folder
+from analyzer.diagnosis.lint import examine
+from analyzer.diagnosis.testing import failed
 from analyzer.errors import UserError
-from analyzer.resources import data_dir
 
 
 def main(arguments: list[str]) -> int:
     """Checks the given folders, or the shipped rules."""
-    wrong: list[str] = []
-    rules: list[Rule] = []
-    shipped: list[Rule] = []
     try:
-        for path in [Path(a) for a in arguments] or [data_dir("rules")]:
-            folder = load_folder(path)
-            wrong += folder.problems + folder.lint
-            rules += folder.rules
-        shipped = load_folder(data_dir("rules")).rules
+        found = examine([Path(argument) for argument in arguments])
     except UserError as error:
-        wrong.append(str(error))
-    results = testing.run(rules)
-    own = {rule.id for rule in rules}
-    wrong += lint(rules, [rule for rule in shipped if rule.id not in own]) + testing.failed(results)
-    skipped = sum(r.skipped for r in results)
+        sys.stdout.write(f"{error}\n")
+        return 2
+    wrong = [*found.complaints, *failed(found.results)]
     sys.stdout.write("".join(f"{line}\n" for line in wrong))
-    counts = f"{len(rules)} rules, {len(results)} cases, {skipped} on samples left out, {len(wrong)} complaints"
-    sys.stdout.write(f"{counts}\n")
+    skipped = sum(result.skipped for result in found.results)
+    counts = f"{len(found.rules)} rules, {len(found.results)} cases, {skipped} on samples left out"
+    sys.stdout.write(f"{counts}, {len(wrong)} complaints\n")
     return 1 if wrong else 0
 
 

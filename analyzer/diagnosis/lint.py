@@ -4,17 +4,49 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 
 from analyzer.diagnosis import testing
 from analyzer.diagnosis.causes import CAUSES
 from analyzer.diagnosis.decide import FIRES, decide
 from analyzer.diagnosis.rule import Rule
-from analyzer.diagnosis.ruleset import twice
+from analyzer.diagnosis.ruleset import load_folder, twice
 from analyzer.diagnosis.view import RunView
 from analyzer.errors import UserError
 from analyzer.resources import data_dir
 
 _RULE_NAME = re.compile(r"^[?!]?([a-z]\w*)(?:\.\d+)?\s*:", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True)
+class Examination:
+    """Everything that was checked about rule folders."""
+
+    rules: tuple[Rule, ...]
+    complaints: tuple[str, ...]
+    """What is wrong with or between the files; empty if nothing is."""
+    results: tuple[testing.Result, ...]
+    """The cases inside the files."""
+
+    @property
+    def passed(self) -> bool:
+        """Whether nothing is wrong."""
+        return not self.complaints and all(result.passed for result in self.results)
+
+
+def examine(paths: Sequence[Path] = (), explain: testing.Explain | None = None) -> Examination:
+    """Checks the rules under ``paths`` (without any: the shipped ones) and runs their cases.
+
+    ``explain`` runs the whole program on a sample; without it cases on samples are skipped. Raises ``UserError`` for a
+    folder that does not exist.
+    """
+    folders = [load_folder(path) for path in paths or [data_dir("rules")]]
+    rules = [rule for folder in folders for rule in folder.rules]
+    own = {rule.id for rule in rules}
+    others = [rule for rule in load_folder(data_dir("rules")).rules if rule.id not in own]
+    complaints = [text for folder in folders for text in folder.problems + folder.lint] + lint(rules, others)
+    return Examination(tuple(rules), tuple(complaints), tuple(testing.run(rules, explain)))
 
 
 def lint(rules: Sequence[Rule], others: Sequence[Rule] = ()) -> list[str]:
