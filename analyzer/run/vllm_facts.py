@@ -347,6 +347,7 @@ FACT_KINDS: dict[str, Writer] = {
     "group_sizes": _each(_groups),
     "state_padding": _each(_ranked("state.padding", "padding")),
     "state_dtype": _each(_ranked("state.dtype", "state_type")),
+    "state_mode": _each(_ranked("state.mode", "mode")),
     "padding_layers": _each(_padding),
     "v0_blocks": _each(_blocks),
     "v1_blocks": _each(_blocks),
@@ -366,7 +367,28 @@ def write_facts(lines: Lines, facts: Facts) -> None:
     for kind, write in FACT_KINDS.items():
         if events := lines.get(kind):
             write(events, facts)
+    if "ledger_consumed" in lines:
+        _split_consumed(facts)
     _derive_tokens(facts)
+
+
+def _split_consumed(facts: Facts) -> None:
+    """From 0.27 the printed activation holds the graph estimate, and weights are a part of what was consumed."""
+    estimated, applied = facts.get("graphs.estimated"), facts.get("graphs.applied")
+    if applied is None and estimated is not None:
+        for rank, value in estimated.ranks.items():
+            facts.add("graphs.applied", value, estimated.where, rank=rank, origin="derived")
+        applied = facts.get("graphs.applied")
+    activation = facts.get("activation.bytes")
+    if applied is not None and activation is not None:
+        for rank, value in activation.ranks.items():
+            graphs = applied.ranks.get(rank, applied.value)
+            facts.add("activation.bytes", max(0.0, value - graphs), activation.where, rank=rank)
+    consumed, weights = facts.get("sizing.consumed"), facts.get("weights.loaded")
+    if consumed is not None and weights is not None and "non_torch.bytes" not in facts:
+        for rank, value in consumed.ranks.items():
+            rest = value - weights.ranks.get(rank, weights.value)
+            facts.add("non_torch.bytes", rest, consumed.where, rank=rank, origin="derived")
 
 
 def _derive_tokens(facts: Facts) -> None:

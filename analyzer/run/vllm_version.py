@@ -57,7 +57,7 @@ def version_key(version: str) -> tuple[int, ...]:
             parts.append(int(part))
         except ValueError:
             break
-    return tuple([*parts, 0, 0, 0][: max(3, len(parts))])
+    return tuple([*parts, 0, 0, 0, 0, 0][: max(5, len(parts))])
 
 
 def ordered(version: str) -> bool:

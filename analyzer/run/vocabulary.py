@@ -164,6 +164,7 @@ VOCABULARY: dict[str, Spec] = {
     "pool.padding_layers": Spec("layers", "layers added so that groups are equal"),
     "pool.padding_waste": Spec("fraction", "share of the pool that padding layers may waste, as printed", "max"),
     "pool.refused": Spec("bool", "no memory was left for any block"),
+    "state.mode": Spec("name", "how recurrent states are cached for prefix reuse (none, align, all)"),
     "state.padding": Spec("fraction", "share by which a state is padded to an attention page"),
     "load.generated_rate": Spec("rate", "sum of the printed generation rates: above 0 if tokens were generated"),
     # failure (see analyzer/run: what the outcome rests on)

@@ -4,16 +4,16 @@
     available = budget - weights - activation peak - memory outside the allocator - CUDA graphs (0.18 and later)
     blocks    = available / bytes per block,  tokens = blocks x tokens per block (one group of layers)
 
-From 0.27 weights and memory outside the allocator are one figure ("consumed"), and the printed activation holds the
-graph estimate. ``--kv-cache-memory-bytes`` and the CPU back end's KV space replace the budget;
-``num_gpu_blocks_override`` caps the blocks. The smallest rank decides. Source: vLLM 0.4 to 0.33, checked on
-published logs.
+From 0.27 weights and memory outside the allocator are printed as one figure ("consumed").
+``--kv-cache-memory-bytes`` and the CPU back end's KV space replace the budget; ``num_gpu_blocks_override`` caps the
+blocks. The smallest rank decides. Source: vLLM 0.4 to 0.33, checked on published logs.
 
 Inputs (overrides take the same names, base units): ``gpu.total``, ``sizing.fraction``, ``weights.loaded``,
 ``activation.bytes``, ``non_torch.bytes``, ``graphs.applied``, ``sizing.multimodal_reserve``, ``pool.available_bytes``,
 ``pool.user_bytes`` (infinite: not given), ``pool.user_blocks`` (infinite: no override), ``pool.bytes_per_token``,
 ``pool.block_bytes``, ``pool.block_tokens``, ``pool.padding_waste`` (share of each block that padding takes),
-``args.decode_context_parallel_size`` (times that many tokens).
+``args.decode_context_parallel_size`` (times that many tokens); for hybrid models of known geometry ``limit.context``,
+``spec.draft_tokens`` and ``draft.layers``.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ from dataclasses import dataclass, field
 
 from analyzer.run.model import Run
 from analyzer.sizing.base import Solution
+from analyzer.sizing.vllm_hybrid import HybridPlan
 from analyzer.units import show_bytes
 
 PARTS = ("weights.loaded", "activation.bytes", "non_torch.bytes", "graphs.applied", "sizing.multimodal_reserve")
@@ -51,11 +52,13 @@ class VllmSizing:
     margin: float = 0.0
     ledger: tuple[str, ...] | None = None
     """Names of the parts whose sum with the pool is the budget; None if the log does not give them all."""
-    graphs_inside: bool = False
-    """The printed activation holds the graph estimate (0.27 and later)."""
     tokens_known: float | None = None
     """Tokens of the unchanged pool where another line than the sizing gives them (concurrency, blocks)."""
     tokens_step: str = ""
+    proportional: bool = False
+    """Bytes per token were taken from the run's own pool: no rounding to whole blocks."""
+    hybrid: HybridPlan | None = None
+    """Geometry of a model with recurrent layers; then tokens follow from groups and blocks."""
     notes: tuple[str, ...] = field(default=())
 
     def solve(self, overrides: Mapping[str, float] | None = None) -> Solution:
@@ -93,8 +96,6 @@ class VllmSizing:
         total, fraction = values["gpu.total"], values["sizing.fraction"]
         budget = total * fraction
         taken = [(name, values[name]) for name in parts]
-        if self.graphs_inside:
-            taken.append(("graphs.applied", values["graphs.applied"] - self._base("graphs.applied")))
         size = budget - sum(value for _, value in taken)
         shown = " - ".join(f"{name} {show_bytes(value)}" for name, value in taken if value)
         steps.append(f"budget = {show_bytes(total)} x {fraction:g} = {show_bytes(budget)}")
@@ -124,6 +125,8 @@ class VllmSizing:
 
     def _tokens(self, size: float, values: Mapping[str, float], steps: list[str]) -> float | None:
         """Tokens of a pool of ``size`` bytes."""
+        if self.hybrid is not None:
+            return self.hybrid.tokens(size, values, steps)
         per_token = self._per_token(values)
         if per_token is None:
             if values == {**NEUTRAL, **self.inputs}:
@@ -138,9 +141,10 @@ class VllmSizing:
             tokens = values["pool.user_blocks"] * block
             steps.append(f"cut to {values['pool.user_blocks']:,.0f} blocks, as given: {tokens:,.0f} tokens")
             return tokens
-        tokens = math.floor(tokens / block + 1e-9) * block if "pool.bytes_per_token" not in self.calibrated else tokens
+        if not self.proportional:
+            tokens = math.floor(tokens / block + 1e-9) * block
         steps.append(f"tokens = {show_bytes(size)} / {per_token:,.2f} bytes = {tokens:,.0f}")
-        if self.tokens_step and "pool.bytes_per_token" in self.calibrated:
+        if self.tokens_step and self.proportional:
             steps.append(self.tokens_step)
         return tokens
 

@@ -84,6 +84,6 @@ def printed_tokens(
     blocks: float, groups: int, block_tokens: float, version: tuple[int, ...], concurrency: float, context: float
 ) -> float:
     """What "KV cache size" prints. Up to 0.20.0 blocks of one group; from 0.20.1 concurrency times context length."""
-    if version >= (0, 20, 1):
+    if version >= (0, 20, 1, 0):
         return math.floor(concurrency * context)
     return math.floor(blocks / groups) * block_tokens

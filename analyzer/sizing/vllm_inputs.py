@@ -12,12 +12,14 @@ from dataclasses import dataclass, field
 from analyzer.run.facts import Facts
 from analyzer.run.model import Run
 from analyzer.sizing.vllm import VllmSizing
+from analyzer.sizing.vllm_hybrid import HybridPlan
 from analyzer.sizing.vllm_versions import (
     ESTIMATE_SUBTRACTED,
     TOKENS_BY_CONCURRENCY,
     at_least,
     default_fraction,
     label,
+    span,
 )
 from analyzer.units import GIB
 
@@ -86,11 +88,12 @@ def build(run: Run) -> VllmSizing | None:
     _fraction(draft)
     _graphs(draft)
     _user_limits(draft)
-    ledger, inside = _ledger(draft)
+    ledger = _ledger(draft)
     _swap_pool(draft)
     known, step = _known_tokens(draft)
-    source = _per_token(draft, known)
-    _complain(draft, ledger)
+    hybrid = _hybrid(draft)
+    source = "model folder" if hybrid is not None else _per_token(draft, known)
+    _complain(draft, ledger, hybrid is not None)
     model = VllmSizing(
         formula=_formula(run, ledger, source, step),
         inputs=draft.values,
@@ -98,9 +101,10 @@ def build(run: Run) -> VllmSizing | None:
         calibrated=tuple(dict.fromkeys(draft.calibrated)),
         margin=_margin(draft),
         ledger=ledger,
-        graphs_inside=inside,
         tokens_known=known,
         tokens_step=step,
+        proportional=source == "the pool itself",
+        hybrid=hybrid,
         notes=tuple(draft.notes),
     )
     _write_facts(draft, model)
@@ -143,26 +147,23 @@ def _user_limits(draft: _Draft) -> None:
         draft.values["pool.user_bytes"] = printed or given
 
 
-def _ledger(draft: _Draft) -> tuple[tuple[str, ...] | None, bool]:
-    """The parts that make up the budget, if all are known, and whether the activation holds the graph estimate."""
+def _ledger(draft: _Draft) -> tuple[str, ...] | None:
+    """The parts that make up the budget, if all are known."""
     values = draft.values
     if "gpu.total" not in values or "sizing.fraction" not in values:
-        return None, False
+        return None
     weights = values.get("weights.loaded")
     consumed, peak = draft.fact("sizing.consumed"), draft.fact("sizing.peak_torch")
-    if consumed is not None and "activation.bytes" in values:
-        if weights is None:
-            values["sizing.consumed"] = consumed
-            return _parts(draft, "sizing.consumed", "activation.bytes"), True
-        values["non_torch.bytes"] = consumed - weights
-        return _parts(draft, "weights.loaded", "non_torch.bytes", "activation.bytes"), True
+    if consumed is not None and weights is None and "activation.bytes" in values:
+        values["sizing.consumed"] = consumed
+        return _parts(draft, "sizing.consumed", "activation.bytes", "graphs.applied")
     if peak is not None and "non_torch.bytes" in values:
         if weights is None:
             values["sizing.peak_torch"] = peak
-            return _parts(draft, "sizing.peak_torch", "non_torch.bytes"), False
+            return _parts(draft, "sizing.peak_torch", "non_torch.bytes")
         values["activation.bytes"] = peak - weights
     if all(name in values for name in ("weights.loaded", "activation.bytes", "non_torch.bytes")):
-        return _parts(draft, "weights.loaded", "activation.bytes", "non_torch.bytes", "graphs.applied"), False
+        return _parts(draft, "weights.loaded", "activation.bytes", "non_torch.bytes", "graphs.applied")
     if weights is not None and "pool.available_bytes" in values and "pool.user_bytes" not in values:
         budget = values["gpu.total"] * values["sizing.fraction"]
         taken = weights + values.get("graphs.applied", 0.0) + values.get("sizing.multimodal_reserve", 0.0)
@@ -170,7 +171,7 @@ def _ledger(draft: _Draft) -> tuple[tuple[str, ...] | None, bool]:
         if "activation.bytes" not in values and rest >= 0:
             values["activation.bytes"] = rest
             draft.calibrated.append("activation.bytes")
-    return None, False
+    return None
 
 
 def _parts(draft: _Draft, *names: str) -> tuple[str, ...]:
@@ -265,7 +266,8 @@ def _per_token(draft: _Draft, known: float | None) -> str:
     size = values.get("pool.available_bytes") or values.get("pool.user_bytes")
     if tokens and size:
         values["pool.bytes_per_token"] = size / tokens
-        draft.calibrated.append("pool.bytes_per_token")
+        if known is None:
+            draft.calibrated.append("pool.bytes_per_token")
         return "the pool itself"
     return ""
 
@@ -281,9 +283,32 @@ def _model_cell(draft: _Draft) -> float | None:
     return cell + (extra or 0.0)
 
 
-def _complain(draft: _Draft, ledger: tuple[str, ...] | None) -> None:
+def _hybrid(draft: _Draft) -> HybridPlan | None:
+    """The geometry of a model with recurrent layers, if the model folder gives it."""
+    layers, states = draft.fact("model.attention_layers"), draft.fact("model.state_layers")
+    cell, slot = draft.fact("model.cell"), draft.fact("model.state_slot_bytes")
+    low, high = span(draft.run)
+    if not (layers and states and cell and slot) or draft.fact("model.window_layers") or low[:2] != high[:2]:
+        return None
+    draft.values["draft.layers"] = draft.fact("draft.layers") or 0.0 if draft.facts.value("spec.enabled") else 0.0
+    tokens = draft.fact("spec.draft_tokens") if draft.facts.value("spec.enabled") else None
+    draft.values["spec.draft_tokens"] = tokens or 0.0
+    block = draft.fact("pool.block_tokens")
+    mode = draft.facts.value("state.mode") or ("align" if draft.facts.value("args.enable_prefix_caching") else "none")
+    return HybridPlan(
+        attention_layers=int(layers),
+        attention_bytes=cell / layers,
+        state_layers=int(states),
+        state_bytes=slot / states,
+        version=low,
+        mode=str(mode),
+        block_tokens=int(block) if block else None,
+    )
+
+
+def _complain(draft: _Draft, ledger: tuple[str, ...] | None, hybrid: bool) -> None:
     values = draft.values
-    if "pool.bytes_per_token" not in values:
+    if "pool.bytes_per_token" not in values and not hybrid:
         draft.lacks("pool.bytes_per_token")
     if "pool.user_bytes" in values or ledger is not None:
         return

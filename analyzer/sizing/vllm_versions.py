@@ -5,10 +5,10 @@ from __future__ import annotations
 from analyzer.run.model import Run
 from analyzer.run.vllm_version import ordered, version_key
 
-OLDEST, NEWEST = (0, 4, 0), (0, 33, 0)
-UTILISATION_RAISED = (0, 20)
-TOKENS_BY_CONCURRENCY = (0, 20, 1)
-ESTIMATE_SUBTRACTED = (0, 20)
+OLDEST, NEWEST = version_key("0.4.0"), version_key("0.33.0")
+UTILISATION_RAISED = version_key("0.20.0")
+TOKENS_BY_CONCURRENCY = version_key("0.20.1")
+ESTIMATE_SUBTRACTED = version_key("0.20.0")
 
 
 def span(run: Run) -> tuple[tuple[int, ...], tuple[int, ...]]:
