@@ -116,13 +116,19 @@ def _stored_target(draft: Draft, tokens: float | None) -> tuple[float | None, fl
     size, rounding = draft.number("pool.bytes"), draft.number("pool.rounding") or 0.0
     stored_tokens = _pool_line_tokens(draft) or tokens
     page = max(1.0, draft.number("pool.block_tokens") or 1.0)
-    if size and stored_tokens and rounding / size <= MOST_ROUNDING:
+    if size and stored_tokens and stored_tokens > 0 and rounding / size <= MOST_ROUNDING:
         scales = FP4_WITH_SCALES if draft.facts.value("pool.scales_unprinted") is True else 1.0
         return scales * size / (stored_tokens + page), rounding / size
     if (config := draft.number("model.cell")) is not None:
         return config, 0.0
     cap = draft.number("pool.user_cap")
-    if size is not None and stored_tokens and cap is not None and cap - page < stored_tokens <= cap:
+    if (
+        size is not None
+        and stored_tokens
+        and stored_tokens > 0
+        and cap is not None
+        and cap - page < stored_tokens <= cap
+    ):
         # rough, but good enough to see that the cap decides
         return (size + rounding) / stored_tokens, rounding / max(size, rounding)
     return None, 0.0
@@ -138,7 +144,7 @@ def _pool_line_tokens(draft: Draft) -> float | None:
 def _draft_part(draft: Draft, tokens: float | None) -> float:
     """Stored bytes per token of the draft's own pool; 0 without one."""
     size, rounding = draft.number("draft.pool.bytes"), draft.number("draft.pool.rounding") or 0.0
-    if not size or not tokens:
+    if not size or not tokens or tokens < 0:
         return 0.0
     layers, target_layers = draft.number("draft.layers"), draft.number("model.attention_layers")
     target = draft.number("model.cell")
@@ -172,7 +178,7 @@ def _by_config(draft: Draft, draft_charged: bool) -> float | None:
 def _ratio(draft: Draft, rest: float | None, tokens: float | None, stored: float, draft_charged: bool) -> float | None:
     """Charged over stored bytes, from the budget: what was not spent on state went to KV, at the charged rate."""
     cap = draft.number("pool.user_cap")
-    if rest is None or not tokens or not stored or (cap is not None and tokens > cap - 4096):
+    if rest is None or not tokens or tokens < 0 or not stored or (cap is not None and tokens > cap - 4096):
         return None
     left = rest - (draft.number("state.bytes") or 0.0) - (draft.number("sizing.fixed") or 0.0)
     if uncertainty(draft) > MOST_UNCERTAIN * left:
