@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from analyzer.events import Event
@@ -25,7 +27,7 @@ _SCARY = re.compile(
     r"(?i)\berror|exception|\bfail|fatal|\bwarn|traceback|\bkill|\babort|crash|leak|denied|refused|cannot|could not"
     r"|unable|invalid|deprecat|not (?:found|supported|available|installed)|unsupported|missing|\U0001f6a8"
 )
-_MAX_EVENTS, _MAX_PER_KIND, _MAX_SCARY = 20_000, 400, 1_000
+_MAX_EVENTS, _MAX_PER_KIND, _MAX_SCARY, _MAX_PIDS = 20_000, 400, 1_000, 4_096
 _WARM_UP_LINES = 2
 """What a warm-up prints: a batch and the answer."""
 
@@ -61,7 +63,7 @@ class Building:
     step_times: dict[int, float] = field(default_factory=dict)
     kinds: Counter[str] = field(default_factory=Counter)
     kept: Counter[str] = field(default_factory=Counter)
-    sources: dict[str, None] = field(default_factory=dict)
+    pids: set[int] = field(default_factory=set)
     top: int = 0
     """Index of the furthest stage."""
 
@@ -85,9 +87,12 @@ class Building:
     @property
     def seen_start(self) -> bool:
         """Whether the log shows the server's start, so that a missing ready line means something."""
-        return bool(self.marks.keys() - {split.COMMAND, split.PREAMBLE}) or any(
-            s in self.stages for s in ("arguments", "weights", "pool")
-        )
+        return self.has_start or any(stage in self.stages for stage in ("arguments", "weights", "pool"))
+
+    @property
+    def has_start(self) -> bool:
+        """Whether it shows how its server was started (a companion stream such as standard error does not)."""
+        return bool(self.marks.keys() - {split.COMMAND, split.PREAMBLE})
 
     @property
     def stop(self) -> Where | None:
@@ -118,13 +123,11 @@ class Building:
         """Adds one record to the run; ``plan`` is the plan for the event's kind."""
         self.order += 1
         self.last = record
-        if record.source == self.source:
-            if record.last_line > self.last_line:
-                self.last_line = record.last_line
-            if not self.first_line:
-                self.first_line = record.line
-        elif record.source not in self.sources:
-            self.sources[record.source] = None
+        if record.source == self.source and record.last_line > self.last_line:
+            self.last_line = record.last_line
+            self.first_line = self.first_line or record.line
+        if record.pid is not None and len(self.pids) < _MAX_PIDS:
+            self.pids.add(record.pid)
         time = record.time
         if time is not None:
             self.last_time = time
@@ -212,16 +215,26 @@ class Building:
 
     # what is made of it
 
-    def run(self, number: int, closed: bool) -> Run:
-        """The run as it stands. ``closed``: no more lines will come, so that an open step means something."""
+    def run(self, number: int, closed: bool, companions: Sequence[Building] = ()) -> Run:
+        """The run as it stands, with what other streams of the same server add.
+
+        ``closed``: no more lines will come, so that a step that is under way means something.
+        """
         run = Run(number, self.source, self.first_line, self.last_line, engine=self.engine)
         run.events, run.scary, run.stages = list(self.events), list(self.scary), dict(self.stages)
         run.kinds = dict(self.kinds)
-        run.failures = self.log.judged(self.order)
+        log = self.log
+        for other in companions:
+            run.events += other.events
+            run.scary += other.scary
+            run.kinds = dict(Counter(run.kinds) + other.kinds)
+            log = log.joined(other.log, self.ready is not None or self.served is not None)
+            run.notes.append(f"Read together with {other.source}, which is another stream of the same server.")
+        run.failures = log.judged()
         run.engine = run.engine or _engine_by_frames(run.failures)
         if run.engine is not None:
-            (self.folders.get(run.engine) or engine_folder(run.engine)).fill(run)
-        cause, entry = run.failure, self.log.cause_entry()
+            self._fill(run, companions)
+        cause, entry = run.failure, log.cause_entry()
         verdict = decide(self, run.failures, entry.ready if entry else False)
         run.outcome, run.outcome_basis = verdict.outcome, verdict.basis
         run.facts.add("outcome", run.outcome, run.outcome_basis)
@@ -232,6 +245,18 @@ class Building:
         if closed:
             self._note_end(run)
         return run
+
+    def _fill(self, run: Run, companions: Sequence[Building]) -> None:
+        """Lets the engine's folder write its facts; with companions a copy of it, that has seen their lines, too."""
+        assert run.engine is not None
+        folder = self.folders.get(run.engine) or engine_folder(run.engine)
+        if any(run.engine in other.folders for other in companions):
+            folder = copy.deepcopy(folder)
+            for other in companions:
+                for event in other.events:
+                    if event.engine == run.engine:
+                        folder.feed(event)
+        folder.fill(run)
 
     def _note_end(self, run: Run) -> None:
         """Says what was under way when the log ended without an end."""
@@ -277,4 +302,3 @@ def _activity(event: Event) -> bool:
             if isinstance(value, int | float) and value > 0:
                 return True
     return not known
-

@@ -71,7 +71,7 @@ class Entry:
     """One observed failure, before it is judged. ``order`` counts the records of the run."""
 
     failure: Failure
-    order: int
+    order: float
     time: float | None
     ready: bool
     """The server had said that it serves, or had served, when this happened."""
@@ -109,11 +109,11 @@ class FailureLog:
 
     def __init__(self) -> None:
         self.entries: list[Entry] = []
-        self.stop: tuple[int, Where] | None = None
-        self.first_death: int | None = None
+        self.stop: tuple[float, Where] | None = None
+        self.first_death: float | None = None
         self._by_key: dict[str, Entry] = {}
         self._unended: Record | None = None
-        self._served: list[int] = []
+        self._served: list[float] = []
         self._heads: dict[tuple[int | None, str, str], tuple[int, str]] = {}
         self._ready: int | None = None
 
@@ -284,7 +284,32 @@ class FailureLog:
 
     # how it is judged
 
-    def judged(self, last_order: int) -> list[Failure]:
+    def joined(self, other: FailureLog, ready: bool) -> FailureLog:
+        """This log and that of another stream of the same server (standard error), as a new one.
+
+        What has no time is put where it makes sense: an exception of its own before the stop, the rest at the end.
+        ``ready``: the server had served, as this stream shows.
+        """
+        result = FailureLog()
+        result.stop, result._served, result._ready = self.stop, list(self._served), self._ready
+        result._by_key, result.entries = dict(self._by_key), list(self.entries)
+        end = max([0.0, *(e.order for e in self.entries), *self._served, *([self.stop[0]] if self.stop else [])]) + 1
+        for number, entry in enumerate(other.entries):
+            if entry.key and entry.key in result._by_key:
+                continue
+            order = float(end + number)
+            if entry.time is not None:
+                later = [e.order for e in self.entries if e.time is not None and e.time > entry.time]
+                order = min(later) - 0.5 if later else order
+            if self.stop is not None and entry.hard_exception and not entry.failure.wrapper:
+                order = min(order, self.stop[0] - 0.5)
+            result.entries.append(replace(entry, order=order, ready=entry.ready or ready))
+        result.entries.sort(key=lambda e: e.order)
+        if result.stop is None and other.stop is not None:
+            result.stop = (end + len(other.entries), other.stop[1])
+        return result
+
+    def judged(self) -> list[Failure]:
         """All failures in order of time, each marked as cause, wrapper, consequence or one request's own."""
         marked = [(entry, self._fate(entry)) for entry in self.entries]
         alive = [entry for entry, fate in marked if fate == "candidate"]

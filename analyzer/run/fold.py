@@ -11,6 +11,7 @@ from analyzer.events import Event
 from analyzer.framing.record import Record
 from analyzer.run import split
 from analyzer.run.building import Building
+from analyzer.run.companions import paired
 from analyzer.run.loops import note_loop
 from analyzer.run.model import Run
 from analyzer.run.plan import plan_of
@@ -21,7 +22,10 @@ _Key = tuple[str, str]
 
 
 class RunFolder:
-    """Splits a stream of records into runs. ``merge``: all sources are streams of the same runs (stdout and stderr)."""
+    """Splits a stream of records into runs.
+
+    Sources that belong together are read as one run (see ``companions``); ``merge``: the caller says that they do.
+    """
 
     def __init__(self, merge: bool = False) -> None:
         self._merge = merge
@@ -49,7 +53,7 @@ class RunFolder:
             current = self._by_pid[key].get(record.pid, current)
         if mark is not None:
             current = self._joined(key, current, split.node_of(event))
-            current.marks[mark] = Mark(current.order, record.pid, record.time, record.source)
+            current.marks[mark] = Mark(current.order, record.pid, record.time)
         if record.pid is not None:
             self._by_pid[key].setdefault(record.pid, current)
         current.take(record, event, plan)
@@ -61,13 +65,14 @@ class RunFolder:
     def runs(self) -> list[Run]:
         """The runs seen so far. May be called at any time; each call makes fresh objects."""
         meaningful = [b for b in self._all if b.votes or b.marks or b.log.entries] or self._all[:1]
-        runs = [b.run(number, self._closed) for number, b in enumerate(meaningful, 1)]
-        note_loop(runs, [(b.first_time, b.last_time) for b in meaningful])
+        pairs = paired(meaningful, forced=self._merge)
+        runs = [b.run(number, self._closed, others) for number, (b, others) in enumerate(pairs, 1)]
+        note_loop(runs, [(b.first_time, b.last_time) for b, _ in pairs])
         return runs
 
     def _key(self, record: Record) -> _Key:
         """What keeps services apart: the source, and the name of the stream but for its standard output or error."""
-        key = ("" if self._merge else record.source, _STREAM_NAMES.sub("", record.stream))
+        key = (record.source, _STREAM_NAMES.sub("", record.stream))
         self._keys[record.source, record.stream] = key
         self._by_pid.setdefault(key, {})
         return key

@@ -50,7 +50,9 @@ def balances(text: str) -> list[Balance]:
     request_table = "req_to_token_pool memory leak" in text
     pools: dict[str, Balance] = {}
     for name, value in _PAIR.findall(text[max(0, found.start() - 200) : found.start() + 4_000]):
-        pool = next((label for word, label in _POOLS if word in name), "request table" if request_table else "token pool")
+        pool = next(
+            (label for word, label in _POOLS if word in name), "request table" if request_table else "token pool"
+        )
         balance = pools.setdefault(pool, Balance(pool))
         part = next((label for word, label in _PARTS if word in name), None)
         if part is not None:

@@ -98,6 +98,8 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "host_oom": (KILL, HOST_OOM),
         "container_oom": (KILL, HOST_OOM),
         "ray_oom": (KILL, HOST_OOM),
+        "slurm_oom": (KILL, HOST_OOM),
+        "slurm_cancelled": (STOP, "cancelled"),
         "shell_killed": (KILL, "killed"),
         "container_exit": (KILL, "process died"),
         "segfault": (FATAL, "segmentation fault"),
@@ -132,8 +134,8 @@ def signal_of(event: Event) -> Signal | None:
         return None  # a soft watchdog dumps the stacks and lets the server go on
     if event.kind == "token_cap_ignored" and not event.get("profiled", 0) < 0:
         return None  # an ordinary clip; a negative profile means that there is no memory at all
-    if event.kind == "container_exit" and code in (0, None):
-        return None
+    if event.kind == "container_exit" and (code is None or code >= 0):
+        return None  # an ordinary status: what failed said so itself
     if code == -15:
         kind = STOP
     lines = event.record.text.split("\n")

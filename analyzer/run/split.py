@@ -50,12 +50,11 @@ class Progress(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A start mark that a run has had: its place in the run, its process, its time, its source."""
+    """A start mark that a run has had: its place in the run, its process, its time."""
 
     order: int
     pid: int | None
     time: float | None
-    source: str
 
 
 def node_of(event: Event | None) -> Node | None:
@@ -87,8 +86,6 @@ def begins_run(mark: str, record: Record, run: Progress, node: Node | None = Non
         return run.ended and mark in (COMMAND, PREAMBLE, BANNER)
     reached = STAGES.index(run.stage) if run.stage else 0
     before = run.marks.get(mark)
-    if run.marks and all(known.source != record.source for known in run.marks.values()):
-        return False  # the other stream of the same server prints its own head
     if mark == GIVEN:
         return before is not None and run.ended
     if mark == BANNER:

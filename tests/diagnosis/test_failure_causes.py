@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (messages are quoted whole)
 """Texts that servers really end with, and the cause code each must get: one traceback in a start-up or serving log."""
 
 from __future__ import annotations

@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (messages are quoted whole)
 """Outcome and cause from evidence, on whole real logs and on short ones made from real lines."""
 
 from __future__ import annotations
@@ -136,7 +137,9 @@ def test_a_soft_error_of_the_network_yields_to_a_hard_one_beside_it() -> None:
 
 
 def test_cut_traceback_and_log_that_only_closes_the_story() -> None:
-    cut = only('[2026-01-01 10:00:01 PP0] Scheduler hit an exception: Traceback (most recent call last):\n  File "/s/a.py", line 5, in f\n')
+    cut = only(
+        '[2026-01-01 10:00:01 PP0] Scheduler hit an exception: Traceback (most recent call last):\n  File "/s/a.py", line 5, in f\n'
+    )
     assert cut.failure is not None and cut.failure.cut
     closing = only("[2026-01-01 10:00:01] Received sigquit from a child process. It usually means the child failed.\n")
     assert closing.failure is not None and closing.failure.kind == "elsewhere"
@@ -156,7 +159,10 @@ def test_what_the_server_outlived_was_not_fatal() -> None:
     [
         ("vllm: error: unrecognized arguments: --max-model-length-tokens 5", "bad arguments"),
         ("bash: line 1: vllm: command not found", "command not found"),
-        ('docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].', "container runtime"),
+        (
+            'docker: Error response from daemon: could not select device driver "" with capabilities: [[gpu]].',
+            "container runtime",
+        ),
         ("Killed", "killed"),
         ("Memory cgroup out of memory: Killed process 77 (VLLM::EngineCore) total-vm:1kB", "out of memory (host)"),
         ("!!!!!!! Segfault encountered !!!!!!!", "segmentation fault"),

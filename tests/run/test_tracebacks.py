@@ -1,3 +1,4 @@
+# ruff: noqa: E501  (messages are quoted whole)
 """Tracebacks as text: chains, groups, remote ones, cut and headless ones."""
 
 from __future__ import annotations
