@@ -60,7 +60,7 @@ class ShapeSource:
             ],
             "heads": literals.heads(self.part),
             "keys": literals.keys(self.part),
-            "forms": literals.forms(self.part),
+            "forms": [list(form) for form in literals.forms(self.part)],
             "reach": literals.reach(self.part),
             "whole": literals.whole(self.part),
             "meaning": self.definition.meaning,

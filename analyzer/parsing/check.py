@@ -14,32 +14,37 @@ from typing import Any
 from analyzer import resources
 from analyzer.framing.record import Record
 from analyzer.parsing.build import ShapeSource, read_shapes
-from analyzer.parsing.catalog import Catalog
+from analyzer.parsing.catalog import COMMON, Catalog
 from analyzer.parsing.syntax import Problem
 from analyzer.parsing.table import build_table
 
 
 def check_samples(shape: ShapeSource, catalog: Catalog) -> list[Problem]:
     """What is wrong with the samples of one shape."""
-    problems: list[Problem] = []
-    engine, kind = shape.engine, shape.kind
-    for line, sample in shape.definition.samples:
-        found = [s for s in catalog.find_all(sample, engine) if s.engine in (engine, "common")]
-        first = found[0] if found else None
-        others = [s for s in found if (s.kind, s.engine) != (kind, engine)]
-        wrong = ""
-        if first is None:
-            wrong = f"{kind}: its own sample is not recognised: {sample[:120]!r}\n    expression: {shape.pattern}"
-        elif (first.kind, first.engine) != (kind, engine):
-            also = "which has more fixed text" if len(found) > len(others) else "and not by this shape at all"
-            wrong = f"{kind}: its sample is recognised as {first.kind} ({first.place}), {also}: {sample[:120]!r}"
-        if wrong:
-            problems.append(Problem(shape.file.path, line, wrong))
-        elif others:
-            names = ", ".join(f"{other.kind} ({other.place})" for other in others)
-            doubt = f"{kind}: a sample also fits {names}, with less fixed text"
-            problems.append(Problem(shape.file.path, line, doubt, serious=False))
-    return problems
+    problems = [_check_sample(shape, catalog, line, sample) for line, sample in shape.definition.samples]
+    return [problem for problem in problems if problem is not None]
+
+
+def _check_sample(shape: ShapeSource, catalog: Catalog, line: int, sample: str) -> Problem | None:
+    engine, kind, path = shape.engine, shape.kind, shape.file.path
+    found = [s for s in catalog.find_all(sample, engine) if s.engine in (engine, COMMON)]
+    if not found:
+        text = f"{kind}: its own sample is not recognised: {sample[:120]!r}\n    expression: {shape.pattern}"
+        return Problem(path, line, text)
+    first = found[0]
+    others = [s for s in found if (s.kind, s.engine) != (kind, engine)]
+    if first in others:
+        also = "which has more fixed text" if len(found) > len(others) else "and not by this shape at all"
+        text = f"{kind}: its sample is recognised as {first.kind} ({first.place}), {also}: {sample[:120]!r}"
+        return Problem(path, line, text)
+    weight = first.weight_in(sample)
+    equal = [s for s in others if s.engine == engine and s.weight_in(sample) >= weight]
+    if equal:
+        return Problem(path, line, f"{kind}: a sample fits {equal[0].kind} ({equal[0].place}) just as well")
+    if others:
+        names = ", ".join(f"{other.kind} ({other.place})" for other in others)
+        return Problem(path, line, f"{kind}: a sample also fits {names}, with less fixed text", serious=False)
+    return None
 
 
 def fields_read(shape: ShapeSource, catalog: Catalog) -> list[dict[str, Any] | None]:

@@ -177,8 +177,8 @@ def _wide(parts: tuple[Part, ...], after: frozenset[str], behind: frozenset[str]
 
 def _start(part: Part) -> frozenset[str]:
     """The characters of the literal with which ``part`` begins (one way to match it is enough here)."""
-    begin = _beginnings((part,), HEAD_LENGTHS[0])
-    return frozenset(min(begin, key=len)) if begin else frozenset()
+    begin = sorted(_beginnings((part,), HEAD_LENGTHS[0]) or (), key=len)
+    return frozenset(begin[0]) if begin else frozenset()
 
 
 def reach(part: Part) -> int | None:

@@ -60,18 +60,19 @@ class _Reader:
         self._state = self._parser.parser_state
         self._tokens: Iterator[Token] = self._parser.lexer_thread.lex(self._state)  # type: ignore[no-untyped-call]
         self._open: list[str] = []  # the closers that are awaited
+        self._bracketed = False  # whether the text begins with a bracket, which then holds the fields
         self._complete = True
         self._retries = 0
         self._begin_field()
 
     def read(self) -> tuple[Any, bool]:
         """See ``parse_value``."""
-        bracketed: bool | None = None
+        first = True
         while (token := next(self._tokens, None)) is not None:
             kind = token.type
-            if bracketed is None:
-                bracketed = kind in _CLOSERS or kind == "NUMBERS"
-            elif not self._open and (bracketed or self._ends_before(token)):
+            if first:
+                first, self._bracketed = False, kind in _CLOSERS or kind == "NUMBERS"
+            elif not self._open and (self._bracketed or self._ends_before(token)):
                 break
             if len(self._open) >= MOST_DEPTH and kind in _CLOSERS:
                 break
@@ -107,7 +108,7 @@ class _Reader:
             self._open.pop()
         elif kind in ("CUT", "CUT_STRING"):
             self._complete = False
-        if len(self._open) <= 1 and (kind == "COMMA" or (kind in _CLOSERS and self._depth == 0)):
+        if len(self._open) == self._bracketed and (kind == "COMMA" or (self._bracketed and kind in _CLOSERS)):
             self._begin_field()
 
     def _feed(self, token: Token) -> bool:

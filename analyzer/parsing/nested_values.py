@@ -179,9 +179,9 @@ class Builder(Transformer[Token, Any]):
         return tuple(values(children[1]))
 
     def braces(self, children: list[Any]) -> Any:
-        entries: list[Entry] = children[1]
-        found = pairs(entries)
-        return found if found or not values(entries) else values(entries)
+        found, single = pairs(children[1]), values(children[1])
+        cut_off = not children[2]  # a closing bracket that the text lacks is empty
+        return found if found or cut_off or not single else single
 
     def call(self, children: list[Any]) -> Any:
         name, plain, named = str(children[0])[:-1], values(children[1]), pairs(children[1])

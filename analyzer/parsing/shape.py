@@ -31,7 +31,7 @@ class Shape:
         self.pattern: str = entry["pattern"]
         self.heads: list[str] | None = entry["heads"]
         self.keys: list[str] = entry["keys"]
-        self.forms: list[tuple[int, list[str]]] = entry["forms"]
+        self.forms: list[tuple[int, list[str]]] = [(weight, literals) for weight, literals in entry["forms"]]
         self.reach: int = entry["reach"]
         self.whole: bool = entry["whole"]
         self.meaning: str = entry["meaning"]
