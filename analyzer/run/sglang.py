@@ -17,6 +17,7 @@ from analyzer.events import Event
 from analyzer.framing.record import Record
 from analyzer.run.model import Run
 from analyzer.run.series import Series
+from analyzer.run.sglang_command import parse_options
 
 STAGE_OF: dict[str, str] = {
     "server_args": "arguments",
@@ -140,8 +141,11 @@ class SglangFolder:
         """Last event of each kind, and of each rank under ``kind@rank``."""
         self.args: dict[str, Any] = {}
         self.args_event: Event | None = None
+        self.given: dict[str, Any] = {}
+        """Options of a command line that the log shows; ``{}`` without one."""
         self._handlers: dict[str, Callable[[Event], None]] = {
             "server_args": self._server_args,
+            "launch_command": self._launch_command,
             "load_weight_begin": self._load_begin,
             "load_weight_end": self._load_end,
             "kv_cache_allocated": self._pool,
@@ -178,6 +182,11 @@ class SglangFolder:
         """The last event of ``kind`` (of ``rank``, if given), or None."""
         return self.last.get(kind if rank is None else f"{kind}@{rank}")
 
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Launch arguments: as printed by the engine, and what a command line gave beyond that (a dump may be cut)."""
+        return {**self.given, **self.args}
+
     def events_by_rank(self, kind: str) -> list[Event]:
         """The last event of ``kind`` of each rank that printed it."""
         prefix = kind + "@"
@@ -201,6 +210,10 @@ class SglangFolder:
         if isinstance(value, dict) and len(value) >= len(self.args):
             self.args = value
             self.args_event = event
+
+    def _launch_command(self, event: Event) -> None:
+        if options := parse_options(event.get("options", "")):
+            self.given = options
 
     def _load_begin(self, event: Event) -> None:
         loads = self._rank(event).loads

@@ -41,16 +41,17 @@ def write_facts(folder: SglangFolder, run: Run) -> None:
 
 
 def _arguments(folder: SglangFolder, facts: Facts) -> None:
-    event = folder.args_event
-    if event is None:
+    """Launch arguments: as resolved and printed, else as given on a command line, else as far as rank tags tell."""
+    command = folder.of("launch_command") if folder.given else None
+    source, args = folder.args_event or command, folder.arguments
+    if source is None:
         _ranks_as_arguments(folder, facts)
         return
-    where = Where.of(event.record)
-    for key, value in folder.args.items():
+    where = Where.of(source.record)
+    for key, value in args.items():
         if isinstance(value, _SIMPLE) and not str(key).startswith("__"):
             facts.add(f"args.{ARGUMENT_NAMES.get(str(key), key)}", value, where, rank="")
-    get = folder.args.get
-    fraction = get("mem_fraction_static")
+    fraction = args.get("mem_fraction_static")
     if isinstance(fraction, float) and abs(fraction * 1000 - round(fraction * 1000)) > 1e-6:
         facts.add("sizing.fraction_multimodal", True, where, rank="")  # a default has three decimals before this factor
     for name, key in (
@@ -61,9 +62,12 @@ def _arguments(folder: SglangFolder, facts: Facts) -> None:
         ("limit.running_requested", "max_running_requests"),
         ("state.dtype", "mamba_ssm_dtype"),
     ):
-        value = get(key)
+        value = args.get(key)
         if isinstance(value, _SIMPLE) and value != "":
             facts.add(name, value, where, rank="")
+    if command is not None:
+        given = "mem_fraction_static" in folder.given
+        facts.add("sizing.fraction_default", not given, command.record, rank="")
 
 
 def _ranks_as_arguments(folder: SglangFolder, facts: Facts) -> None:
@@ -84,8 +88,10 @@ def _is_tag(part: str, tag: str) -> bool:
 
 def _speculation(folder: SglangFolder, facts: Facts) -> bool:
     """The facts of speculation; whether it is on (as far as the log shows)."""
-    method = folder.args.get("speculative_algorithm")
-    where = Where.of(folder.args_event.record) if folder.args_event else None
+    args = folder.arguments
+    method = args.get("speculative_algorithm")
+    source = folder.args_event or folder.of("launch_command")
+    where = Where.of(source.record) if source else None
     if isinstance(method, str) and method not in ("", "None"):
         facts.add("spec.enabled", True, where, rank="")
         facts.add("spec.method", method, where, rank="")
@@ -93,7 +99,7 @@ def _speculation(folder: SglangFolder, facts: Facts) -> bool:
             ("spec.draft_tokens", "speculative_num_draft_tokens"),
             ("spec.steps", "speculative_num_steps"),
         ):
-            if isinstance(value := folder.args.get(key), int):
+            if isinstance(value := args.get(key), int):
                 facts.add(name, value, where, rank="")
         return True
     if "speculative_algorithm" in folder.args:
