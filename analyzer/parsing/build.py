@@ -49,6 +49,7 @@ class ShapeSource:
 
     def entry(self) -> dict[str, Any]:
         """The row of the table."""
+        heads, headed = literals.heads(self.part)
         return {
             "kind": self.kind,
             "engine": self.engine,
@@ -58,7 +59,8 @@ class ShapeSource:
                 [g.index, g.field, g.terminal.kind, g.terminal.unit, g.terminal.scale, list(g.terminal.none)]
                 for g in self.groups
             ],
-            "heads": literals.heads(self.part),
+            "heads": heads,
+            "headed": headed,
             "keys": literals.keys(self.part),
             "forms": [list(form) for form in literals.forms(self.part)],
             "reach": literals.reach(self.part),

@@ -31,7 +31,7 @@ class Index:
         self._remembered: dict[str, tuple[Shape, ...]] = {}
         self._automaton: Any = None
         for number, shape in enumerate(self._shapes):
-            for head in shape.heads or ():
+            for head in shape.heads:
                 length = next(length for length in HEAD_LENGTHS if length <= len(head))
                 self._heads.setdefault(head[:length], []).append(number)
 
@@ -40,7 +40,10 @@ class Index:
         start = text[:_LONGEST]
         known = self._remembered.get(start)
         if known is None:
-            numbers = {number for length in HEAD_LENGTHS for number in self._heads.get(start[:length], ())}
+            found = [some for length in HEAD_LENGTHS if (some := self._heads.get(start[:length]))]
+            if not found:  # not remembered: such starts differ from line to line (addresses, times)
+                return ()
+            numbers = {number for some in found for number in some}
             if len(self._remembered) >= _MOST_REMEMBERED:
                 self._remembered.clear()
             known = self._remembered[start] = tuple(self._shapes[number] for number in sorted(numbers))

@@ -1,6 +1,7 @@
 """The fixed text of a shape: by what its candidates are found, and how far a search for it may run.
 
-- *heads*: the literals with which every match begins (for a look-up by the first characters of a message);
+- *heads*: literals with which matches begin (for a look-up by the first characters of a message); a shape is *headed*
+  if every match begins with one of them;
 - *keys*: literals of which every match contains at least one (for the search anywhere in a text);
 - *forms*: for each alternative of the rule its *weight*, how many fixed characters every match of it has, and the
   literals that every match of it contains. Heavier is more specific and is tried first; the literals are a cheap test
@@ -40,12 +41,11 @@ def flat(part: Part) -> Iterator[Literal | Slot]:
         yield from flat(part.item)
 
 
-def heads(part: Part) -> list[str] | None:
-    """The literals with which every match begins, or None if some match begins with a terminal or too many exist."""
-    found = _beginnings((part,), HEAD_LENGTHS[0])
-    if found is None or any(len(head) < HEAD_LENGTHS[-1] for head in found):
-        return None
-    return sorted(found)
+def heads(part: Part) -> tuple[list[str], bool]:
+    """The literals with which matches begin, and whether all do; none if there are too many."""
+    found = _beginnings((part,), HEAD_LENGTHS[0]) or set()
+    long_enough = sorted(head for head in found if len(head) >= HEAD_LENGTHS[-1])
+    return long_enough, 0 < len(long_enough) == len(found)
 
 
 def _beginnings(parts: tuple[Part, ...], length: int) -> set[str] | None:
@@ -183,7 +183,7 @@ def _start(part: Part) -> frozenset[str]:
 
 def reach(part: Part) -> int | None:
     """How many characters of a record are searched for this shape; None if no sensible number bounds the time."""
-    reaches, wide = _REACHES[heads(part) is not None], wide_slots(part)
+    reaches, wide = _REACHES[heads(part)[1]], wide_slots(part)
     return reaches[wide] if wide < len(reaches) else None
 
 

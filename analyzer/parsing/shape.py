@@ -17,11 +17,11 @@ _MOST_HEADS_TRIED = 8
 
 
 class Shape:
-    """A kind of message of one engine. For ``heads``, ``keys``, ``forms``, ``reach`` and ``whole`` see ``literals``."""
+    """A kind of message of one engine. What ``heads``, ``keys``, ``forms``, ``reach`` … mean: see ``literals``."""
 
     __slots__ = (
-        "_fields", "_find_head", "_match", "_plan", "_search", "engine", "forms", "heads", "keys", "kind", "meaning",
-        "notes", "pattern", "place", "reach", "units", "whole",
+        "_fields", "_find_head", "_match", "_plan", "_search", "engine", "forms", "headed", "heads", "keys", "kind",
+        "meaning", "notes", "pattern", "place", "reach", "units", "whole",
     )  # fmt: skip
 
     def __init__(self, entry: dict[str, Any]) -> None:
@@ -29,7 +29,8 @@ class Shape:
         self.engine: str = entry["engine"]
         self.place: str = entry["place"]
         self.pattern: str = entry["pattern"]
-        self.heads: list[str] | None = entry["heads"]
+        self.heads: list[str] = entry["heads"]
+        self.headed: bool = entry["headed"]
         self.keys: list[str] = entry["keys"]
         self.forms: list[tuple[int, list[str]]] = [(weight, literals) for weight, literals in entry["forms"]]
         self.reach: int = entry["reach"]
@@ -54,7 +55,7 @@ class Shape:
             for index, name, kind, _unit, scale, none in self._fields
         )
         self._search = compiled.search
-        self._find_head = re.compile("|".join(map(re.escape, self.heads or ()))).finditer
+        self._find_head = re.compile("|".join(map(re.escape, self.heads))).finditer
         self._match = compiled.match
 
     @property
@@ -85,7 +86,7 @@ class Shape:
             self._compile()
         assert self._match is not None
         reach = self.reach
-        if self.heads is None:
+        if not self.headed:
             if len(text) <= reach:
                 return self._search(text)
             start = max(0, near - reach // 2)
