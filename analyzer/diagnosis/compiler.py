@@ -155,6 +155,7 @@ class _Compiler:
         except ExpressionError as error:
             self.problems.append(f"let.{name}: {error}")
             self.lets[name] = Type("any")
+            return
         self.let_nodes[name] = node
 
     def _condition(self, place: str, text: str | None) -> Node | None:
@@ -164,6 +165,7 @@ class _Compiler:
                 boolean(node, self.scope)
             except ExpressionError as error:
                 self.problems.append(f"{place}: {error}")
+                return None  # nothing further can rely on its shape
         return node
 
     def _healthy(self, name: str, text: str) -> Node | None:

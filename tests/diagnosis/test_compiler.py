@@ -156,3 +156,13 @@ def test_plain_yaml_is_read() -> None:
     assert load_yaml(b"a: {b: [1, 0.5, true, null, 'x']}") == {"a": {"b": [1, 0.5, True, None, "x"]}}
     with pytest.raises(FileError, match="line 2"):
         load_yaml(b"a: 1\nb: &x 2")
+
+
+def test_a_wrong_call_is_told_once() -> None:
+    for text in (
+        "when: default() > 1",
+        "when: a > 1\nlet: {a: 'default(pool.tokens)'}",
+        "when: seen()",
+        "when: a\nlet: {a: known()}",
+    ):
+        assert len(problems(text + "\nneeds: [pool.tokens]").splitlines()) == 1

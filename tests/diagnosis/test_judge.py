@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from analyzer.diagnosis.judgement import Judgement
+from analyzer.framing.record import Record
 from analyzer.run.facts import Where
 from analyzer.run.model import Failure
 from tests.diagnosis.support import make_run, rule, rules
@@ -208,3 +209,15 @@ def test_why_not_of_other_engines_and_beaten_rules() -> None:
 
 def test_rule_used_in_this_module_is_sound() -> None:
     assert rule(SMALL).id == "KV901"
+
+
+def test_why_not_of_harmless_lines_and_failed_requests() -> None:
+    benign = "id: BN901\ncause: benign-other\nwhy: It is nothing.\nbenign: {lines: ['all \\d+ errors']}"
+    request = "id: RF901\ncause: request-refused\nfailure: request\nwhen: failure.message ~ 'too long'"
+    made = rules(benign, request)
+    assert made.why_not("BN901", make_run()).reason == "no line is of its kind (all \\d+ errors)"
+    scary = [Record("log", 7, 7, "all 0 errors")]
+    assert made.why_not("BN901", make_run(scary=scary)).steps[0].where[0].line == 7
+    assert made.why_not("RF901", make_run()).reason == "no request failed while the server went on"
+    failures = [failure("ValueError", "too long", request_level=True)]
+    assert made.why_not("RF901", make_run(failures=failures)).status == "fires"
