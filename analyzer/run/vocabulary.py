@@ -46,6 +46,7 @@ VOCABULARY: dict[str, Spec] = {
     "model.cell": Spec("bytes_per_token", "KV bytes per token and rank by the model config, target only"),
     "model.quantization": Spec("name", "the package's quantisation: method, format, bits, group"),
     "model.window_layers": Spec("layers", "layers of the target whose attention is windowed or chunked"),
+    "model.window": Spec("tokens", "reach of the windowed layers, if it is one for all"),
     "model.state_layers": Spec("layers", "layers of the target that keep a recurrent state"),
     "model.state_slot_bytes": Spec("bytes_per_slot", "bytes of one state slot by the model config, per rank"),
     "model.vocab_bytes": Spec("bytes", "embedding and head (one table if tied) on one rank, in the model's own type"),

@@ -16,6 +16,7 @@ from analyzer.sizing.vllm_hybrid import HybridPlan
 from analyzer.sizing.vllm_versions import (
     ESTIMATE_SUBTRACTED,
     TOKENS_BY_CONCURRENCY,
+    WINDOWS_COUNT_BATCHES,
     at_least,
     default_fraction,
     label,
@@ -275,7 +276,8 @@ def _per_token(draft: _Draft, known: float | None) -> str:
 def _model_cell(draft: _Draft) -> float | None:
     """Bytes per token by the model's config, drafter included, for models with one group of layers."""
     cell, layers = draft.fact("model.cell"), draft.fact("model.attention_layers")
-    if cell is None or draft.fact("model.window_layers") or draft.fact("model.state_layers"):
+    windows = draft.fact("model.window_layers") and not _manager_off(draft.run)
+    if cell is None or windows or draft.fact("model.state_layers"):
         return None
     extra = draft.fact("draft.cell")
     if extra is None and draft.facts.value("spec.enabled") and layers and (own := draft.fact("draft.layers")):
@@ -284,26 +286,39 @@ def _model_cell(draft: _Draft) -> float | None:
 
 
 def _hybrid(draft: _Draft) -> HybridPlan | None:
-    """The geometry of a model with recurrent layers, if the model folder gives it."""
-    layers, states = draft.fact("model.attention_layers"), draft.fact("model.state_layers")
-    cell, slot = draft.fact("model.cell"), draft.fact("model.state_slot_bytes")
+    """The geometry of a model with windowed or recurrent layers, if the model folder gives it."""
+    layers, cell = draft.fact("model.attention_layers"), draft.fact("model.cell")
+    states, windows = draft.fact("model.state_layers") or 0.0, draft.fact("model.window_layers") or 0.0
     low, high = span(draft.run)
-    if not (layers and states and cell and slot) or draft.fact("model.window_layers") or low[:2] != high[:2]:
+    if not layers or not cell or not (states or windows) or low[:2] != high[:2]:
         return None
-    draft.values["draft.layers"] = draft.fact("draft.layers") or 0.0 if draft.facts.value("spec.enabled") else 0.0
-    tokens = draft.fact("spec.draft_tokens") if draft.facts.value("spec.enabled") else None
-    draft.values["spec.draft_tokens"] = tokens or 0.0
+    slot, window = draft.fact("model.state_slot_bytes"), draft.fact("model.window")
+    if (states and not slot) or (windows and (not window or windows >= layers)) or _manager_off(draft.run):
+        return None
+    speculates = draft.facts.value("spec.enabled") is True
+    draft.values["draft.layers"] = (draft.fact("draft.layers") or 0.0) if speculates else 0.0
+    draft.values["spec.draft_tokens"] = (draft.fact("spec.draft_tokens") or 0.0) if speculates else 0.0
+    draft.take("args.max_num_batched_tokens")
     block = draft.fact("pool.block_tokens")
     mode = draft.facts.value("state.mode") or ("align" if draft.facts.value("args.enable_prefix_caching") else "none")
+    asynchronous = any(e.kind == "async_scheduling" and e.get("scheduling") == "enabled" for e in draft.run.events)
     return HybridPlan(
-        attention_layers=int(layers),
+        full_layers=int(layers - windows),
         attention_bytes=cell / layers,
-        state_layers=int(states),
-        state_bytes=slot / states,
         version=low,
+        window_layers=int(windows),
+        window=int(window or 0),
+        state_layers=int(states),
+        state_bytes=slot / states if slot and states else 0.0,
         mode=str(mode),
         block_tokens=int(block) if block else None,
+        batches=2 if asynchronous and low >= WINDOWS_COUNT_BATCHES else 1,
     )
+
+
+def _manager_off(run: Run) -> bool:
+    """Whether windowed layers are stored in full: then the model has one group of layers."""
+    return any(event.kind in ("hybrid_manager_off", "hybrid_manager_off_chunked") for event in run.events)
 
 
 def _complain(draft: _Draft, ledger: tuple[str, ...] | None, hybrid: bool) -> None:
@@ -311,6 +326,10 @@ def _complain(draft: _Draft, ledger: tuple[str, ...] | None, hybrid: bool) -> No
     if "pool.bytes_per_token" not in values and not hybrid:
         draft.lacks("pool.bytes_per_token")
     if "pool.user_bytes" in values or ledger is not None:
+        return
+    if draft.facts.value("args.device") == "cpu":
+        if "pool.available_bytes" not in values:
+            draft.lacks("pool.available_bytes")
         return
     for name in ("gpu.total", "sizing.fraction"):
         if name not in values:

@@ -9,6 +9,7 @@ OLDEST, NEWEST = version_key("0.4.0"), version_key("0.33.0")
 UTILISATION_RAISED = version_key("0.20.0")
 TOKENS_BY_CONCURRENCY = version_key("0.20.1")
 ESTIMATE_SUBTRACTED = version_key("0.20.0")
+WINDOWS_COUNT_BATCHES = version_key("0.26.0")
 
 
 def span(run: Run) -> tuple[tuple[int, ...], tuple[int, ...]]:
