@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.errors import UserError
-from analyzer.evidence.components import Sizes, by_component
+from analyzer.evidence.components import Ranks, Sizes, StageBytes, by_component, rank_bytes
 from analyzer.evidence.geometry import Geometry, geometry_of
 from analyzer.evidence.gguf import GgufFile, config_of, read_gguf
 from analyzer.evidence.model_config import ConfigError, ModelConfig, parse_config, read_json
@@ -56,6 +56,8 @@ class ModelFolder:
     """Every file of the folder and its size."""
     problems: list[Problem] = field(default_factory=list)
     has_config: bool = False
+    _memory: dict[Any, Any] = field(default_factory=dict, repr=False, compare=False)
+    """What was derived once and is asked for often (a search over launches asks hundreds of times)."""
 
     @property
     def tensors(self) -> tuple[Tensor, ...]:
@@ -64,6 +66,12 @@ class ModelFolder:
         Both engines skip files that the index does not name; a ``consolidated`` copy beside the shards is the same
         weights again.
         """
+        if "tensors" not in self._memory:
+            self._memory["tensors"] = self._loaded_tensors()
+        found: tuple[Tensor, ...] = self._memory["tensors"]
+        return found
+
+    def _loaded_tensors(self) -> tuple[Tensor, ...]:
         named = set(self.index.values()) if self.index else None
         shards = [s for s in self.shards if named is None or s.name in named] or list(self.shards)
         numbered = [s for s in shards if not s.name.startswith("consolidated")]
@@ -86,6 +94,13 @@ class ModelFolder:
         """Bytes per component of what a loader takes."""
         return by_component(self.tensors, self.config, self.geometry)
 
+    def rank_bytes(self, ranks: Ranks) -> StageBytes:
+        """Bytes of the files that one rank of each stage loads (approximations: ``components``)."""
+        if ranks not in self._memory:
+            self._memory[ranks] = rank_bytes(self.tensors, self.config, self.geometry, ranks)
+        found: StageBytes = self._memory[ranks]
+        return found
+
     @property
     def problems_with_weights(self) -> bool:
         """A weight file is missing, cut off or refused: sums over the files do not give the model."""
@@ -97,7 +112,10 @@ class ModelFolder:
     @property
     def mtp_layers(self) -> int:
         """MTP layers whose tensors the files hold."""
-        return count_mtp_layers([t.name for t in self.tensors], self.config)
+        if "mtp" not in self._memory:
+            self._memory["mtp"] = count_mtp_layers([t.name for t in self.tensors], self.config)
+        found: int = self._memory["mtp"]
+        return found
 
 
 def inspect_model(path: str | Path) -> ModelFolder:

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.evidence.cache_bytes import Setup, cell_bytes, element_bytes, slot_bytes, version_key
-from analyzer.evidence.components import Ranks, rank_bytes
+from analyzer.evidence.components import Ranks
 from analyzer.evidence.consistency import check_package
 from analyzer.evidence.model_config import ModelConfig
 from analyzer.evidence.model_dir import ModelFolder, count_mtp_layers
@@ -31,11 +31,13 @@ def model_facts(
     draft: ModelFolder | None = None,
     draft_tokens: int = 0,
     swa_ratio: float | None = None,
+    package: bool = True,
 ) -> list[Fact]:
     """What ``folder`` says of one rank when served this way; origin ``model-dir``.
 
     ``dp_attention`` is the number of data-parallel attention groups inside TP (1 without). ``draft`` is the folder of
-    a separate draft; without it the MTP tensors of ``folder`` are the draft.
+    a separate draft; without it the MTP tensors of ``folder`` are the draft. ``package`` adds the checks of the package
+    itself, which do not depend on the rest.
     """
     attention_tp = max(1, tp // max(1, dp_attention))
     setup = setup_of(folder, engine=engine, version=version, attention_tp=attention_tp, kv_dtype=kv_dtype,
@@ -45,10 +47,16 @@ def model_facts(
         *_geometry(folder, setup, ranks),
         *_weights(folder, ranks),
         *_draft(folder, draft, setup, ranks),
-        *_package(folder, ""),
     ]
+    return [*facts, *package_facts(folder, draft)] if package else facts
+
+
+def package_facts(folder: ModelFolder, draft: ModelFolder | None = None) -> list[Fact]:
+    """The checks of the package, and those of the draft's that found something the target's did not."""
+    facts = list(_package(folder, ""))
+    wrong = {fact.name for fact in facts if fact.value}
     if draft is not None:
-        facts += [f for f in _package(draft, "draft: ") if f.value and f.name not in {g.name for g in facts if g.value}]
+        facts += [f for f in _package(draft, "draft: ") if f.value and f.name not in wrong]
     return facts
 
 
@@ -119,6 +127,9 @@ def _geometry(folder: ModelFolder, setup: Setup, ranks: Ranks) -> Iterator[Fact]
         kinds = f"{len(attention)} of {len(geometry.layers)} layers store KV"
         yield from _fact("model.attention_layers", len(attention), name, kinds)
         yield from _fact("model.window_layers", len(geometry.windowed), name, f"{len(geometry.windowed)} window layers")
+        windows = {a.window for a in geometry.windowed}
+        if len(windows) == 1 and (window := windows.pop()):
+            yield from _fact("model.window", window, name, f"sliding_window: {window}")
         yield from _fact("model.state_layers", len(geometry.states), name, f"{len(geometry.states)} recurrent layers")
         if geometry.kv_heads:
             yield from _fact("model.kv_heads", geometry.kv_heads, name, f"KV heads: {geometry.kv_heads}")
@@ -143,7 +154,7 @@ def _tidy(value: float | None) -> float | None:
 def _weights(folder: ModelFolder, ranks: Ranks) -> Iterator[Fact]:
     if not folder.tensors or any(s.cut for s in folder.shards) or folder.problems_with_weights:
         return  # a sum over files that lack something would pass for the whole
-    stages = rank_bytes(folder.tensors, folder.config, folder.geometry, ranks)
+    stages = folder.rank_bytes(ranks)
     files = sorted({t.file for t in folder.tensors})
     text = f"{len(folder.tensors):,} tensors in {len(files)} file(s), TP {ranks.tp} PP {ranks.pp} EP {ranks.ep}"
     yield from _fact("weights.on_disk", max(stages.target), files[0], text)
@@ -153,9 +164,9 @@ def _draft(folder: ModelFolder, draft: ModelFolder | None, setup: Setup, ranks: 
     if draft is not None:
         name = "draft config.json"
         if draft.tensors and not draft.problems_with_weights:
-            stages = rank_bytes(draft.tensors, draft.config, draft.geometry, ranks)
-            files = ", ".join(sorted({t.file for t in draft.tensors})[:4])
-            yield from _fact("draft.weights.on_disk", max(stages.target) + stages.mtp, name, f"draft files: {files}")
+            stages = draft.rank_bytes(ranks)
+            shown = ", ".join(sorted({t.file for t in draft.tensors})[:4])
+            yield from _fact("draft.weights.on_disk", max(stages.target) + stages.mtp, name, f"draft files: {shown}")
         if not draft.geometry.unknown:
             layers = len(draft.geometry.attention)
             yield from _fact("draft.layers", layers, name, f"{layers} draft layers store KV")
@@ -169,7 +180,7 @@ def _draft(folder: ModelFolder, draft: ModelFolder | None, setup: Setup, ranks: 
         yield from _fact("spec.layers", declared, "config.json", f"{folder.config.mtp_field}: {declared}")
     if not present or folder.problems_with_weights:
         return
-    stages = rank_bytes(folder.tensors, folder.config, folder.geometry, ranks)
+    stages = folder.rank_bytes(ranks)
     files = sorted({t.file for t in folder.tensors if count_mtp_layers([t.name], folder.config)})
     place = files[0] if files else "the shards"
     yield from _fact("draft.weights.on_disk", stages.mtp, place, f"MTP tensors in {', '.join(files[:4])}")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from analyzer.evidence.model_facts import package_facts
 from analyzer.planning.launch import Estimate, Launch
 from analyzer.run.model import Run
 from analyzer.sizing.base import SizingModel
@@ -52,6 +53,11 @@ def forecast(launch: Launch) -> Forecast:
     ends = [_one(launch, scale).tokens for scale in (worst, best)]
     middle.low, middle.high = min(*ends, middle.tokens), max(*ends, middle.tokens)
     return middle
+
+
+def middle(launch: Launch) -> Forecast:
+    """The forecast without its range: a third of the work."""
+    return _one(launch, None)
 
 
 def _one(launch: Launch, scale: dict[str, float] | None) -> Forecast:
@@ -108,6 +114,8 @@ def judge(found: Forecast) -> Judgement:
     """What the rules say of the launch before it is made. Rules on the end of a log do not apply and stay silent."""
     from analyzer.diagnosis import RuleSet
 
+    for fact in package_facts(found.launch.folder, found.launch.draft):
+        found.run.facts.put(fact)
     judgement = RuleSet.load().judge(found.run, found.model)
     judgement.findings = [f for f in judgement.findings if not f.failure]
     return judgement
@@ -115,7 +123,7 @@ def judge(found: Forecast) -> Judgement:
 
 def as_report(found: Forecast, judgement: Judgement) -> Report:
     """The forecast as a report of one run, for every output that knows reports."""
-    from analyzer.report import build
+    from analyzer.report.build import build
 
     return build([(found.run, found.model, None, judgement)], [])
 

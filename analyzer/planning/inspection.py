@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analyzer.evidence.cache_bytes import Setup, cell_bytes, layer_bytes, rank_heads, slot_bytes, state_bytes
-from analyzer.evidence.components import Ranks, rank_bytes
+from analyzer.evidence.components import Ranks
 from analyzer.evidence.model_dir import ModelFolder, inspect_model
 from analyzer.evidence.model_facts import model_facts, setup_of
 from analyzer.run.facts import Fact, Facts
@@ -71,9 +71,9 @@ def _judge(path: Path, serving: Serving, facts: list[Fact]) -> list[Finding]:
 def document(inspection: Inspection) -> dict[str, Any]:
     """The inspection as JSON-ready values; sizes in bytes."""
     folder, setup, serving = inspection.folder, inspection.setup, inspection.serving
-    config, geometry = folder.config, folder.geometry
+    config = folder.config
     ranks = Ranks(serving.tp, serving.pp, serving.ep, setup.attention_tp, serving.engine)
-    stages = rank_bytes(folder.tensors, config, geometry, ranks)
+    stages = folder.rank_bytes(ranks)
     return {
         "schema": SCHEMA,
         "path": folder.path,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from analyzer.diagnosis import Judgement
     from analyzer.planning.search import Answer, Target
 
+_ESTIMATED = frozenset({"activation peak", "outside torch", "CUDA graphs"})
 _COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 
 
@@ -62,7 +63,8 @@ def _ledger(found: Forecast, sheet: Sheet) -> None:
     sheet.add((f"WHERE {show_bytes(found.launch.total)} WILL GO", "bold"))
     for row in rows:
         line = f"  {row.item:<22}{row.bytes / GIB:>9.2f}  {bar(row.bytes, most, 16, blocks=sheet.blocks):<16}"
-        sheet.add(line, (f"  {row.note}", "dim"))
+        note = "estimate" if row.item in _ESTIMATED else row.note
+        sheet.add(line, (f"  {note}", "dim"))
     sheet.gap()
 
 

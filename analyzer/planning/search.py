@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from analyzer.planning.forecast import Forecast, forecast
+from analyzer.planning.forecast import Forecast, forecast, middle
 from analyzer.planning.launch import Launch
 
 FRACTIONS = (0.85, 0.88, 0.9, 0.92, 0.94)
@@ -42,7 +42,10 @@ class Answer:
 def search(launch: Launch, target: Target) -> Answer | None:
     """The least change that reaches ``target``, or None if none of the tried ones does."""
     for changes in _candidates(launch, target):
-        found = forecast(launch.changed(**changes))
+        changed = launch.changed(**changes)
+        if not _reaches(middle(changed), target):
+            continue
+        found = forecast(changed)
         if _reaches(found, target):
             shown = {k: v for k, v in changes.items() if launch.args.get(k) != v}
             return Answer(found, shown, command_line(launch, found.launch, changes))

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analyzer.evidence.cache_bytes import Setup, cell_bytes, version_key
-from analyzer.evidence.components import Ranks, rank_bytes
+from analyzer.evidence.components import Ranks
 from analyzer.evidence.model_config import whole
 from analyzer.evidence.model_facts import vocab_table_bytes
 from analyzer.planning.launch import Launch
@@ -108,10 +108,10 @@ def _weights(launch: Launch, ranks: Ranks) -> tuple[float, float]:
     table = vocab_table_bytes(folder.config, ranks) or 0.0
     if launch.draft is not None and not has_own_draft(launch):
         draft = launch.draft
-        files = rank_bytes(draft.tensors, draft.config, draft.geometry, ranks)
+        files = draft.rank_bytes(ranks)
         held = max(files.target, default=0) + files.mtp
         has_table = "embedding" in draft.components
         return held + (0.0 if has_table else table), table
     tables = table * (1 if folder.config.tied else 2)
-    mtp = float(rank_bytes(folder.tensors, folder.config, folder.geometry, ranks).mtp)
+    mtp = float(folder.rank_bytes(ranks).mtp)
     return mtp + tables, tables

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from analyzer.evidence.cache_bytes import Setup, cell_bytes, slot_bytes, version_key
-from analyzer.evidence.components import Ranks, rank_bytes
+from analyzer.evidence.components import Ranks
 from analyzer.evidence.model_facts import model_facts, setup_of
 from analyzer.planning.launch import Estimate, Launch, planned
 from analyzer.planning.sglang_draft import DEFAULT_48, Speculation, has_own_draft, speculation
@@ -157,10 +157,10 @@ def _before(
         folder, tp=launch.tp, pp=launch.pp, ep=launch.ep, dp_attention=launch.attention_dp, kv_dtype=setup.kv_dtype,
         ssm_dtype=setup.ssm_dtype, engine="sglang", version=launch.version,
         draft=None if has_own_draft(launch) else launch.draft,
-        swa_ratio=setup.swa_ratio,
+        swa_ratio=setup.swa_ratio, package=False,
     ) if spec is not None or not f.name.startswith("draft.")]  # fmt: skip
     yield from shown
-    weights = max(rank_bytes(folder.tensors, folder.config, folder.geometry, ranks).target, default=0)
+    weights = max(folder.rank_bytes(ranks).target, default=0)
     free = launch.total - launch.taken - value["context"]
     loaded = weights + value["loading"]
     if launch.taken:

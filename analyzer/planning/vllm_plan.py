@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analyzer.evidence.cache_bytes import Setup, version_key
-from analyzer.evidence.components import Ranks, rank_bytes
+from analyzer.evidence.components import Ranks
 from analyzer.evidence.geometry import FULL, AttentionSpec
 from analyzer.evidence.model_facts import model_facts, setup_of
 from analyzer.planning.flags import speculation_of
@@ -118,14 +118,14 @@ def _weights(
 ) -> tuple[float, tuple[AttentionSpec, ...]]:
     """(bytes of target and drafter on the largest rank, the drafter's layers with KV)."""
     folder = launch.folder
-    stages = rank_bytes(folder.tensors, folder.config, folder.geometry, ranks)
+    stages = folder.rank_bytes(ranks)
     target = float(max(stages.target, default=0))
     method = str(speculative.get("method") or "").lower()
     if not speculative or method in NO_DRAFT:
         return target, ()
     if launch.draft is not None:
         draft = launch.draft
-        files = rank_bytes(draft.tensors, draft.config, draft.geometry, ranks)
+        files = draft.rank_bytes(ranks)
         return target + max(files.target, default=0) + files.mtp, draft.geometry.attention
     if any(word in method for word in OWN_DRAFT_WORDS) or not speculative.get("model"):
         layers = folder.mtp_layers or folder.config.mtp_layers or 1
@@ -168,6 +168,7 @@ def _facts(
     for fact in model_facts(
         launch.folder, tp=launch.tp, pp=launch.pp, ep=launch.ep, kv_dtype=setup.kv_dtype, ssm_dtype=setup.ssm_dtype,
         engine="vllm", version=launch.version, draft=launch.draft, draft_tokens=setup.draft_tokens,
+        package=False,
     ):  # fmt: skip
         if speculative or not fact.name.startswith("draft."):
             yield fact
