@@ -84,7 +84,10 @@ def test_only_the_ends_of_a_huge_text_are_searched() -> None:
     assert not found("needle", "x" * 10**5 + "needle" + "x" * 10**5)
 
 
-HARD = [r"^\s*x", r"(?:^|\n)\s*y", r"a[a-z]+!", r"\d+ GiB", r"a[^b]+c", r"^\s+x", r"(?:ab)+c", r"\S+: \S+: x", "a.*b.*c.*d", r"x\w{0,100}y", r"\w+\(\d+\)"]
+HARD = [
+    r"^\s*x", r"(?:^|\n)\s*y", r"a[a-z]+!", r"\d+ GiB", r"a[^b]+c", r"^\s+x", r"(?:ab)+c", r"\S+: \S+: x",
+    "a.*b.*c.*d", r"x\w{0,100}y", r"\w+\(\d+\)",
+]  # fmt: skip
 WORST = ["1", "a", " ", "\n", "ab", "x", "a: ", "(1", "a" * 99 + "\n"]
 
 
