@@ -194,7 +194,7 @@ def test_other_accelerators() -> None:
 
 def test_versions_sort() -> None:
     order = ["0.6.4", "0.6.4.post1", "0.20.1.dev0", "0.20.1rc1", "0.20.1", "0.26.0"]
-    assert sorted(order[::-1], key=version_key) == order
+    assert sorted((order[i] for i in (3, 1, 5, 0, 4, 2)), key=version_key) == order
     assert before("0.19.1", "0.20")
     assert not before("0.1.dev15917+g0a6396b45", "0.20"), "a fork's number says nothing"
 
