@@ -61,10 +61,9 @@ class Stat:
 
     def add(self, value: float, record: Record) -> None:
         """Counts one value."""
-        if not self.count:
-            self.first = self.low = self.high = value
-            self.top = record
-        elif value > self.high:
+        if value > self.high or not self.count:
+            if not self.count:
+                self.first = self.low = value
             self.high = value
             self.top = record
         elif value < self.low:
@@ -125,13 +124,17 @@ class Track:
     def add(self, record: Record, values: dict[str, Any], *, decode: bool) -> None:
         """Counts one line; ``decode`` tells that its figures describe the running batch."""
         self.samples += 1
+        stats = self.stats
         for name, value in values.items():
-            if name in METRICS and isinstance(value, int | float):
-                stat = self.stats.get(name)
-                if stat is None:
-                    stat = self.stats[name] = Stat()
-                stat.add(value, record)
-        usage = max(values.get("usage") or 0.0, values.get("swa_usage") or 0.0)
+            stat = stats.get(name)
+            if stat is None:
+                if name not in METRICS or value is None:
+                    continue
+                stat = stats[name] = Stat()
+            stat.add(value, record)
+        usage = values.get("usage") or 0.0
+        if "swa_usage" in values:
+            usage = max(usage, values["swa_usage"] or 0.0)
         queued, running = values.get("queued"), values.get("running")
         if decode and queued:
             waiting = self.waiting

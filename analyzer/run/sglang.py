@@ -158,11 +158,12 @@ class SglangFolder:
     def feed(self, event: Event) -> None:
         """Takes the next event in order."""
         kind = event.kind
-        if kind == "decode_batch":
-            self.series.feed(event)
-        elif kind == "prefill_batch":
-            self.series.feed(event, decode=False)
-        elif kind == "retraction":
+        if kind in ("decode_batch", "prefill_batch"):
+            self.series.feed(event, decode=kind == "decode_batch")
+            self.first.setdefault(kind, event)
+            self.last[kind] = event
+            return
+        if kind == "retraction":
             self.series.retracted(event.record, event.get("retracted", 1))
         self._remember(kind, event)
         if (handler := self._handlers.get(kind)) is not None:
@@ -195,7 +196,7 @@ class SglangFolder:
     def _remember(self, kind: str, event: Event) -> None:
         self.first.setdefault(kind, event)
         self.last[kind] = event
-        if kind not in ("decode_batch", "prefill_batch") and len(self.last) < 4096:
+        if len(self.last) < 4096:
             self.last[f"{kind}@{event.record.rank}"] = event
 
     def _rank(self, event: Event) -> RankLog:
