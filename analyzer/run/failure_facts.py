@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from analyzer.run import leaks
-from analyzer.run.failures import Entry, engine_frame
+from analyzer.run.classify import Entry, engine_frame
 from analyzer.run.model import Failure, Run
 
 _MAX_FRAMES = 60

@@ -7,14 +7,13 @@ refused concerns the client. Failures of the network between ranks are "soft": t
 
 from __future__ import annotations
 
-import re
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from analyzer.framing.record import Record
 from analyzer.run import signals
+from analyzer.run.classify import CLIENT_HEAD, Entry, classify
 from analyzer.run.facts import Where
-from analyzer.run.model import Failure, Frame
-from analyzer.run.outcome import STARTUP_FUNCTIONS
+from analyzer.run.model import Failure
 from analyzer.run.signals import Signal
 from analyzer.run.tracebacks import Link, Traceback, exception_line, parse
 
@@ -24,84 +23,9 @@ _SPANS = 200
 _WINDOW_SECONDS = 180.0
 _WINDOW_RECORDS = 600
 
-_WRAPPER_CLASSES = frozenset({
-    "EngineDeadError", "AsyncEngineDeadError", "MQEngineDeadError", "ChildFailedError", "CancelledError",
-    "KeyboardInterrupt", "SystemExit", "GeneratorExit", "ActorDiedError", "RayActorError", "ActorUnavailableError",
-})  # fmt: skip
-_WRAPPER_TEXT = re.compile(
-    r"Engine core initialization failed|Engine process failed to start|WorkerProc initialization failed"
-    r"|Executor failed|^cancelled$|EngineCore encountered an issue|Background loop (?:has errored|is (?:not|stopped))"
-    r"|Task finished unexpectedly|[Rr]ank \d+ scheduler (?:is dead|died)|Initialization failed\. (?:Please|warmup)"
-    r"|[Ss]ee (?:the )?(?:root cause|stack trace|error messages?) (?:above|for)|MQLLMEngine terminated"
-    r"|at interpreter shutdown|cannot schedule new futures after|Engine loop (?:is not running|has died)"
-    r"|Engine core process \S+ died|MQLLMEngine is already dead|Event loop is closed|Engine is (?:dead|not running)"
-)
-_DIED_STARTING = re.compile(r"died during initialization \(exit code: (-\d+)\)")
-_REMOTE = re.compile(
-    r"^(?:Worker failed with error|Call to \S+ method failed:?) ['\"]?(.*?)(?:['\"],? please check|['\"]?$)", re.S
-)
-_SOFT_CLASSES = frozenset({
-    "BrokenPipeError", "EOFError", "ConnectionResetError", "ConnectionError", "ConnectionRefusedError",
-    "DistNetworkError", "ZMQError", "IncompleteReadError", "ConnectionAbortedError",
-})  # fmt: skip
-_SOFT_TEXT = re.compile(
-    r"(?i)connection (?:closed|reset|refused|aborted) by peer|broken pipe|remote process exited|ncclRemoteError"
-    r"|communicator was aborted|recvValue failed|failed to recv|heartbeat|tcpstore|socket (?:timeout|closed)"
-    r"|Application timeout caused pair closure|torch_elastic"
-)
-CLIENT_HEAD = re.compile(
-    r"Exception in ASGI application|Error in preprocessing prompt inputs|Error in (?:applying )?chat template"
-    r"|Error with model|Error while parsing|Error in preparing|Error handling request|Request \S+ failed \(bad"
-    r"|Error in chat completion|Error in completion|Error in beam search|Exception occurred during (?:stream|request)"
-)
-_CLIENT_FRAMES = re.compile(
-    r"/(?:starlette|fastapi|uvicorn)/|/entrypoints/openai/(?:serving_|api_server|chat_completion|completion)"
-    r"|/entrypoints/(?:serve|renderer|chat_utils|http_server)|/srt/entrypoints/"
-)
-_CLIENT_CLASSES = re.compile(
-    r"^(?:ValueError|VLLMValidationError|ValidationError|RequestValidationError|BadRequest\w*|HTTPException|TemplateError"
-    r"|UndefinedError|TypeError|KeyError|NotImplementedError|JSONDecodeError|ClientDisconnect|GenerationError"
-    r"|TokenizerError|UnidentifiedImageError|InvalidURL|ClientResponseError|OpenAIError|VLLMNotFoundError|\w*HTTPError)$"
-)
-_ENGINE_FILE = re.compile(r"/(?:vllm|sglang)/|/(?:site|dist)-packages/|/lib/python3|^<frozen|/torch/|\.pxi$|\.pyx$")
-
-
-@dataclass(slots=True)
-class Entry:
-    """One observed failure, before it is judged. ``order`` counts the records of the run."""
-
-    failure: Failure
-    order: float
-    time: float | None
-    ready: bool
-    """The server had said that it serves, or had served, when this happened."""
-    soft: bool = False
-    client: bool = False
-    user_code: bool = False
-    code: int | None = None
-    key: str = ""
-    echo: bool = False
-    """It repeats another process's error in its own words."""
-
-    @property
-    def hard_exception(self) -> bool:
-        """An exception with a name of its own that no network error explains."""
-        return self.failure.kind == "exception" and bool(self.failure.exception) and not self.soft
-
-
-def engine_frame(frames: tuple[Frame, ...]) -> Frame | None:
-    """The innermost frame inside the engine's own code."""
-    return next((f for f in reversed(frames) if re.search(r"(?:^|/)(?:vllm|sglang)/", f.file)), None)
-
 
 def _process(record: Record) -> tuple[int | None, str, str]:
     return record.pid, record.process, record.rank
-
-
-def _key(exception: str, message: str) -> str:
-    """What makes two reports of one failure equal: class and message without figures and names of devices."""
-    text = re.sub(r"0x[0-9a-f]+|\d+", "#", message.split("\n", 1)[0])[:120]
-    return f"{exception.rsplit('.', 1)[-1]}: {text}"
 
 
 class FailureLog:
@@ -148,7 +72,7 @@ class FailureLog:
             text=_bounded(record.text),
         )
         entry = Entry(base, order, record.time, ready)
-        self._classify(entry, parsed)
+        classify(entry, parsed, self.entries)
         if root is not None and root.short == "KeyboardInterrupt":
             self._note_stop(order, record, Signal(signals.STOP, "interrupt", "KeyboardInterrupt"))
         self._drop_head_only(entry)
@@ -226,7 +150,7 @@ class FailureLog:
             stage=stage, text=_bounded(record.text),
         )  # fmt: skip
         entry = Entry(failure, order, record.time, ready)
-        self._classify(entry, None)
+        classify(entry, None, self.entries)
         self._add(entry, record)
         return True
 
@@ -236,33 +160,10 @@ class FailureLog:
         if self.stop is None and self.first_death is None:
             self.stop = (order, Where.of(record, signal.index))
 
-    def _classify(self, entry: Entry, parsed: Traceback | None) -> None:
-        failure = entry.failure
-        short = failure.exception.split("(", 1)[0].rsplit(".", 1)[-1]
-        if remote := _REMOTE.match(failure.message):
-            inner = remote.group(1).strip()
-            entry.echo = True
-            echoed = any(_same_message(inner, e.failure.message) for e in self.entries if not e.failure.wrapper)
-            failure.wrapper = echoed or not inner
-            failure.message = inner or failure.message
-        elif died := _DIED_STARTING.search(failure.message):
-            failure.kind, entry.code = "killed", int(died.group(1))
-        elif short in _WRAPPER_CLASSES or short == "RayTaskError" or _WRAPPER_TEXT.search(failure.message):
-            failure.wrapper = True
-        entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
-        head = parsed.head if parsed else ""
-        files = [f.file for f in failure.frames]
-        starting = any(STARTUP_FUNCTIONS.match(f.function) for f in failure.frames)
-        client = CLIENT_HEAD.search(head) is not None
-        client = client or (any(map(_CLIENT_FRAMES.search, files)) and (entry.ready or not starting))
-        entry.client = client and (not short or _CLIENT_CLASSES.match(short) is not None)
-        entry.user_code = bool(files) and not any(map(_ENGINE_FILE.search, files))
-        entry.key = _key(failure.exception, failure.message) if failure.exception else ""
-
     def _add(self, entry: Entry, record: Record) -> None:
         known = self._by_key.get(entry.key) if entry.key else None
         span = (entry.failure.first_line, record.last_line)
-        if known is not None:
+        if known is not None and not (self._served and self._served[-1] > known.order):
             if len(known.failure.spans) < _SPANS:
                 known.failure.spans += (span,)
             if len(entry.failure.frames) > len(known.failure.frames) and not entry.echo:
@@ -313,9 +214,7 @@ class FailureLog:
         """All failures in order of time, each marked as cause, wrapper, consequence or one request's own."""
         marked = [(entry, self._fate(entry)) for entry in self.entries]
         alive = [entry for entry, fate in marked if fate == "candidate"]
-        cause = self._cause(alive)
-        if cause is None:
-            cause = self._last_resort(marked)
+        cause = self._cause(alive) or self._last_resort(marked)
         result = []
         for entry, fate in marked:
             failure = replace(entry.failure)
@@ -323,6 +222,7 @@ class FailureLog:
                 if failure.wrapper:
                     failure.kind = "elsewhere"
                 failure.wrapper = failure.consequence = False
+                failure.where += self._ended_by(cause, alive)
             elif fate in ("request", "survived"):
                 failure.request_level = True
             elif fate in ("stopped", "candidate"):
@@ -343,8 +243,8 @@ class FailureLog:
             return "wrapper"
         if entry.client:
             return "request"
-        if entry.user_code and entry.ready:
-            return "request"
+        if entry.user_code and (entry.ready or failure.stage in ("graphs", "ready", "serving")):
+            return "request"  # the program that uses the engine failed, not the engine
         death = next((e.order for e in self.entries if e.order > entry.order and self._is_death(e)), None)
         for order in self._served:
             if order > entry.order and (death is None or order < death) and failure.kind != "killed":
@@ -366,6 +266,14 @@ class FailureLog:
             return next((e for e in alive if e.hard_exception and _near(first, e)), first)
         return first
 
+    @staticmethod
+    def _ended_by(cause: Entry, alive: list[Entry]) -> tuple[Where, ...]:
+        """For native code that failed without an exception: the exception with which the engine then ended."""
+        if cause.failure.kind != "exit":
+            return ()
+        end = next((e for e in alive if e.order > cause.order and e.hard_exception and _near(cause, e)), None)
+        return end.failure.where[:1] if end else ()
+
     def _last_resort(self, marked: list[tuple[Entry, str]]) -> Entry | None:
         """Only wrappers are left: the cause is elsewhere, and the first wrapper stands for it."""
         return next((e for e, fate in marked if fate == "wrapper" and not e.client), None)
@@ -375,11 +283,6 @@ def _near(a: Entry, b: Entry) -> bool:
     if a.time is not None and b.time is not None:
         return abs(a.time - b.time) <= _WINDOW_SECONDS
     return abs(a.order - b.order) <= _WINDOW_RECORDS
-
-
-def _same_message(a: str, b: str) -> bool:
-    a, b = a.split("\n", 1)[0][:60], b.split("\n", 1)[0][:60]
-    return bool(a) and (a.startswith(b) or b.startswith(a))
 
 
 def _bounded(text: str) -> str:

@@ -24,6 +24,8 @@ _ERROR_NAME = re.compile(
     r"^(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure|Timeout|NotFound|Died|Dead|Closed|Group)"
     r"|NotImplemented|NoSuchModule\w*|Empty|OutOfMemory\w*)(?:\([A-Za-z]\w*\))?$"
 )
+_NEXT_PROCESS = re.compile(r"^Process [\w:-]+:\s*$")
+"""Python announces the traceback of a child process; the message before it ends here."""
 _MESSAGE_LINES = 12
 _MESSAGE_CHARS = 4000
 _LOW_INFORMATION = ("CalledProcessError", "KeyError", "AttributeError", "Empty", "StopIteration", "BlockingIOError")
@@ -201,16 +203,24 @@ class _Reader:
         part = self.open
         assert part is not None
         excerpt = part.message[0].startswith("at ")  # triton quotes the kernel first and gives its reason last
+        if _NEXT_PROCESS.match(text):
+            self.finish()
+            return
         if excerpt and "(" in text and exception_line(text.split("(", 1)[0]):
             part.key_line = index
             part.message.insert(1, text.strip())
-        elif part.key_line < 0 and part.message[-1].strip() == "Last error:":
-            part.key_line = index  # NCCL
-        elif len(part.message) >= _MESSAGE_LINES:
+        elif len(part.message) >= _MESSAGE_LINES or (not text.strip() and len(part.message) > 1):
             return
-        elif "validation error" in part.message[0] and part.key_line < 0 and text.startswith("  "):
+        elif part.key_line < 0 and self._says_most(part, text):
             part.key_line = index
         part.message.append(text.rstrip())
+
+    @staticmethod
+    def _says_most(part: _Open, text: str) -> bool:
+        """Whether this line of a message tells what its first line does not: pydantic's error, NCCL's last error."""
+        if "validation error" in part.message[0] and text.startswith("  "):
+            return True
+        return part.message[-1].strip() == "Last error:"
 
     def finish(self) -> None:
         """Closes the part that is being read; what has no exception is kept as lost frames."""
@@ -226,11 +236,22 @@ class _Reader:
             self.dangling = True
 
 
+def _indent(lines: list[str]) -> int:
+    """By how much a pasted traceback is indented as a whole: its frames stand two further in than its exception."""
+    for line in lines:
+        if _FRAME.match(line):
+            return max(0, len(line) - len(line.lstrip(" ")) - 2)
+    return 0
+
+
 def parse(text: str) -> Traceback:
     """The traceback in ``text``; never raises. A text without one gives a cut traceback without links."""
     reader = _Reader()
-    for index, line in enumerate(text.split("\n")):
-        reader.line(index, line.rstrip("\r").removesuffix("^M"))
+    lines = text.split("\n")
+    indent = _indent(lines)
+    for index, line in enumerate(lines):
+        line = line.rstrip("\r").removesuffix("^M")
+        reader.line(index, line[indent:] if line[:indent].isspace() else line)
     reader.finish()
     return Traceback(
         head="\n".join(reader.head)[:_MESSAGE_CHARS],

@@ -1,0 +1,116 @@
+"""Tells what kind of failure one observation is: cause or wrapper, hard or of the network, a client's or not."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from analyzer.run.model import Failure, Frame
+from analyzer.run.outcome import STARTUP_FUNCTIONS
+from analyzer.run.tracebacks import Traceback
+
+_WRAPPER_CLASSES = frozenset({
+    "EngineDeadError", "AsyncEngineDeadError", "MQEngineDeadError", "ChildFailedError", "CancelledError",
+    "KeyboardInterrupt", "SystemExit", "GeneratorExit", "ActorDiedError", "RayActorError", "ActorUnavailableError",
+})  # fmt: skip
+_WRAPPER_TEXT = re.compile(
+    r"Engine core initialization failed|Engine process failed to start|WorkerProc initialization failed"
+    r"|Executor failed|^cancelled$|EngineCore encountered an issue|Background loop (?:has errored|is (?:not|stopped))"
+    r"|Task finished unexpectedly|[Rr]ank \d+ scheduler (?:is dead|died)|Initialization failed\. (?:Please|warmup)"
+    r"|[Ss]ee (?:the )?(?:root cause|stack trace|error messages?) (?:above|for)|MQLLMEngine terminated"
+    r"|at interpreter shutdown|cannot schedule new futures after|Engine loop (?:is not running|has died)"
+    r"|Engine core process \S+ died|MQLLMEngine is already dead|Event loop is closed|Engine is (?:dead|not running)"
+)
+_DIED_STARTING = re.compile(r"died during initialization \(exit code: (-\d+)\)")
+_REMOTE = re.compile(
+    r"^(?:Worker failed with error|Call to \S+ method failed:?) ['\"]?(.*?)(?:['\"],? please check|['\"]?$)", re.S
+)
+_SOFT_CLASSES = frozenset({
+    "BrokenPipeError", "EOFError", "ConnectionResetError", "ConnectionError", "ConnectionRefusedError",
+    "DistNetworkError", "ZMQError", "IncompleteReadError", "ConnectionAbortedError",
+})  # fmt: skip
+_SOFT_TEXT = re.compile(
+    r"(?i)connection (?:closed|reset|refused|aborted) by peer|broken pipe|remote process exited|ncclRemoteError"
+    r"|communicator was aborted|recvValue failed|failed to recv|heartbeat|tcpstore|socket (?:timeout|closed)"
+    r"|Application timeout caused pair closure|torch_elastic"
+)
+CLIENT_HEAD = re.compile(
+    r"Exception in ASGI application|Error in preprocessing prompt inputs|Error in (?:applying )?chat template"
+    r"|Error with model|Error while parsing|Error in preparing|Error handling request|Request \S+ failed \(bad"
+    r"|Error in chat completion|Error in completion|Error in beam search|Exception occurred during (?:stream|request)"
+)
+_CLIENT_FRAMES = re.compile(
+    r"/(?:starlette|fastapi|uvicorn)/|/entrypoints/openai/(?:serving_|api_server|chat_completion|completion)"
+    r"|/entrypoints/(?:serve|renderer|chat_utils|http_server)|/srt/entrypoints/"
+)
+_CLIENT_CLASSES = re.compile(
+    r"^(?:ValueError|VLLMValidationError|ValidationError|RequestValidationError|BadRequest\w*|HTTPException|TemplateError"
+    r"|UndefinedError|TypeError|KeyError|NotImplementedError|JSONDecodeError|ClientDisconnect|GenerationError"
+    r"|TokenizerError|UnidentifiedImageError|InvalidURL|ClientResponseError|OpenAIError|VLLMNotFoundError|\w*HTTPError)$"
+)
+_ENGINE_FILE = re.compile(r"/(?:vllm|sglang)/|/(?:site|dist)-packages/|/lib/python3|^<frozen|/torch/|\.pxi$|\.pyx$")
+
+
+@dataclass(slots=True)
+class Entry:
+    """One observed failure, before it is judged. ``order`` counts the records of the run."""
+
+    failure: Failure
+    order: float
+    time: float | None
+    ready: bool
+    """The server had said that it serves, or had served, when this happened."""
+    soft: bool = False
+    client: bool = False
+    user_code: bool = False
+    code: int | None = None
+    key: str = ""
+    echo: bool = False
+    """It repeats another process's error in its own words."""
+
+    @property
+    def hard_exception(self) -> bool:
+        """An exception with a name of its own that no network error explains."""
+        return self.failure.kind == "exception" and bool(self.failure.exception) and not self.soft
+
+
+def engine_frame(frames: tuple[Frame, ...]) -> Frame | None:
+    """The innermost frame inside the engine's own code."""
+    return next((f for f in reversed(frames) if re.search(r"(?:^|/)(?:vllm|sglang)/", f.file)), None)
+
+
+def _key(exception: str, message: str) -> str:
+    """What makes two reports of one failure equal: class and message without figures and names of devices."""
+    text = re.sub(r"0x[0-9a-f]+|\d+", "#", message.split("\n", 1)[0])[:120]
+    return f"{exception.rsplit('.', 1)[-1]}: {text}"
+
+
+def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -> None:
+    """Fills in what ``entry`` is. ``parsed`` is its traceback, ``earlier`` what the run has shown before."""
+    failure = entry.failure
+    short = failure.exception.split("(", 1)[0].rsplit(".", 1)[-1]
+    if remote := _REMOTE.match(failure.message):
+        inner = remote.group(1).strip()
+        entry.echo = True
+        echoed = any(_same_message(inner, e.failure.message) for e in earlier if not e.failure.wrapper)
+        failure.wrapper = echoed or not inner
+        failure.message = inner or failure.message
+    elif died := _DIED_STARTING.search(failure.message):
+        failure.kind, entry.code = "killed", int(died.group(1))
+    elif short in _WRAPPER_CLASSES or short == "RayTaskError" or _WRAPPER_TEXT.search(failure.message):
+        failure.wrapper = True
+    entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
+    head = parsed.head if parsed else ""
+    files = [f.file for f in failure.frames]
+    starting = any(STARTUP_FUNCTIONS.match(f.function) for f in failure.frames)
+    client = CLIENT_HEAD.search(head) is not None
+    client = client or (any(map(_CLIENT_FRAMES.search, files)) and (entry.ready or not starting))
+    entry.client = client and (not short or _CLIENT_CLASSES.match(short) is not None)
+    entry.user_code = bool(files) and not any(map(_ENGINE_FILE.search, files))
+    entry.key = _key(failure.exception, failure.message) if failure.exception else ""
+
+
+def _same_message(a: str, b: str) -> bool:
+    a, b = a.split("\n", 1)[0][:60], b.split("\n", 1)[0][:60]
+    return bool(a) and (a.startswith(b) or b.startswith(a))
