@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 from analyzer import resources
@@ -26,6 +25,7 @@ GRAMMAR = "python_value.lark"
 _CLOSERS = {"OPEN_CALL": "CLOSE", "OPEN": "CLOSE", "OPEN_LIST": "CLOSE_LIST", "OPEN_DICT": "CLOSE_DICT"}
 _CLOSING = frozenset(_CLOSERS.values())
 _UNFINISHED = frozenset({"NUMBER", "BARE", "CONSTANT"})
+_RUNS = frozenset({"FIELDS", "ENTRIES"})
 _MOST_RETRIES = 20
 _AWAITS_VALUE = frozenset({"KEYWORD", "COLON"})
 
@@ -58,6 +58,7 @@ class _Reader:
         self._text = text
         self._parser = _parser().parse_interactive(text)
         self._state = self._parser.parser_state
+        self._pushed: list[Token] = []  # tokens to be read again, the next one last
         self._tokens: Iterator[Token] = self._parser.lexer_thread.lex(self._state)  # type: ignore[no-untyped-call]
         self._open: list[str] = []  # the closers that are awaited
         self._bracketed = False  # whether the text begins with a bracket, which then holds the fields
@@ -68,7 +69,7 @@ class _Reader:
     def read(self) -> tuple[Any, bool]:
         """See ``parse_value``."""
         first = True
-        while (token := next(self._tokens, None)) is not None:
+        while (token := self._next()) is not None:
             kind = token.type
             if first:
                 first, self._bracketed = False, kind in _CLOSERS or kind == "NUMBERS"
@@ -80,6 +81,9 @@ class _Reader:
                 break
             self._take(token)
         return self._finish()
+
+    def _next(self) -> Token | None:
+        return self._pushed.pop() if self._pushed else next(self._tokens, None)
 
     def _ends_before(self, token: Token) -> bool:
         """Whether a list of fields without brackets around it has ended before ``token``."""
@@ -146,11 +150,12 @@ class _Reader:
         """The token that ends the present field, and whether the text ended first, inside brackets."""
         inner, outer = self._open[self._depth :], self._open[: self._depth]
         skipped: list[Token] = []
-        for following in chain([token], self._tokens):
+        following: Token | None = token
+        while following is not None and len(inner) <= MOST_DEPTH:
             kind = following.type
             skipped.append(following)
-            if len(inner) > MOST_DEPTH:
-                break
+            if kind in _RUNS and not inner and (comma := self._split(following)):
+                return comma, False
             if kind in _CLOSERS:
                 inner.append(_CLOSERS[kind])
             elif kind in inner:
@@ -158,7 +163,19 @@ class _Reader:
                     pass
             elif not inner and (kind == "COMMA" or (outer and kind == outer[-1])):
                 return following, False
+            following = self._next()
         return self._first_comma(skipped)
+
+    def _split(self, run: Token) -> Token | None:
+        """The comma behind the first of several simple fields; the others are read again."""
+        from analyzer.parsing.nested_values import first_field_end
+
+        end = first_field_end(run)
+        if end == len(run):
+            return None
+        start = (run.start_pos or 0) + end
+        self._pushed.append(self._made(run.type, run[end + 2 :], start + 2, run.line))
+        return self._made("COMMA", ",", start, run.line)
 
     def _first_comma(self, skipped: list[Token]) -> tuple[Token | None, bool]:
         """As ``_find_end`` where a bracket was opened that nothing closes: any comma will do, a few times."""
@@ -166,7 +183,7 @@ class _Reader:
         comma = next((at for at, token in enumerate(skipped) if token.type == "COMMA"), None)
         if comma is None or self._retries > _MOST_RETRIES:
             return None, bool(self._open)
-        self._tokens = chain(skipped[comma + 1 :], self._tokens)
+        self._pushed += reversed(skipped[comma + 1 :])
         return skipped[comma], False
 
     def _finish(self) -> tuple[Any, bool]:
@@ -183,8 +200,9 @@ class _Reader:
                 self._feed(self._made(closer))
         return self._parser.feed_eof(), self._complete  # type: ignore[no-untyped-call]
 
-    def _made(self, kind: str) -> Token:
-        """A token that the text lacks."""
+    @staticmethod
+    def _made(kind: str, text: str = "", start: int | None = None, line: int | None = None) -> Token:
+        """A token that the lexer did not make; by default one that the text lacks."""
         from lark import Token
 
-        return Token(kind, "")
+        return Token(kind, text, start, line, end_pos=None if start is None else start + len(text))

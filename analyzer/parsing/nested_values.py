@@ -21,6 +21,9 @@ class _Missing:
 
 MISSING: Final = _Missing()
 
+_FIELD = re.compile(r"(?:(\w+)=|'([^']*)': )(?:'([^']*)'|([^,]+))")
+"""One field of a run of simple fields: name, or key; text in quotes, or anything else."""
+
 Entry = tuple[Any, Any]
 """Key and value of one item between brackets; the key is ``MISSING`` for a plain value."""
 
@@ -105,6 +108,24 @@ _TOKENS: dict[str, Callable[[str], Any]] = {
 }
 
 
+def first_field_end(run: str) -> int:
+    """Where the first field of a run of simple fields ends."""
+    found = _FIELD.match(run)
+    return found.end() if found else len(run)
+
+
+def _simple(text: str) -> Any:
+    """The value of an unquoted word: constant, number or name."""
+    if text in _CONSTANTS:
+        return _CONSTANTS[text]
+    if text[0] in "-0123456789":
+        try:
+            return _number(text)
+        except ValueError:
+            return text
+    return _bare(text)
+
+
 def value_of(child: Any) -> Any:
     """The value of a parsed child: a token by its type, words as one text, a finished value as it is."""
     if isinstance(child, Token):
@@ -140,12 +161,22 @@ class Builder(Transformer[Token, Any]):
         return []
 
     def first_item(self, children: list[Any]) -> list[Entry]:
-        return [children[0]]
+        return children[0] if isinstance(children[0], list) else [children[0]]
 
     def next_item(self, children: list[Any]) -> list[Entry]:
         items: list[Entry] = children[0]
-        items.append(children[-1])
+        new = children[-1]
+        if isinstance(new, list):
+            items += new
+        else:
+            items.append(new)
         return items
+
+    def many(self, children: list[Any]) -> list[Entry]:
+        return [
+            (key if name is None else name, _simple(other) if text is None else text)
+            for name, key, text, other in (found.groups() for found in _FIELD.finditer(children[0]))
+        ]
 
     def same_items(self, children: list[Any]) -> list[Entry]:
         items: list[Entry] = children[0]
