@@ -117,7 +117,9 @@ def _fact(name: str, value: Any, file: str, text: str) -> Iterator[Fact]:
 def _geometry(folder: ModelFolder, setup: Setup, ranks: Ranks) -> Iterator[Fact]:
     config, geometry = folder.config, folder.geometry
     name = "config.json" if folder.has_config else Path(folder.path).name
-    yield from _fact("model.arch", config.architecture or None, name, f"architectures: {config.architecture}")
+    if not config.architecture.startswith("gguf:"):
+        for fact in ("model.arch", "model.folder_arch"):
+            yield from _fact(fact, config.architecture or None, name, f"architectures: {config.architecture}")
     yield from _fact("model.layers", config.number("layers"), name, f"num_hidden_layers: {config.number('layers')}")
     yield from _fact("model.context", config.context, name, f"max_position_embeddings: {config.number('context')}")
     yield from _fact("model.quantization", folder.quantization.label, folder.quantization.source or name,
