@@ -12,6 +12,9 @@ import re
 from datetime import date
 from functools import cache, lru_cache
 
+_PREFIX, _TAGS, _HEAD, _UVICORN = 1, 2, 3, 4
+"""The groups of the expression ``embedded``."""
+
 LEVELS = "INFO|WARNING|ERROR|DEBUG|CRITICAL"
 
 _STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
@@ -28,9 +31,10 @@ _PATTERNS = {
     "vllm": rf"(?:\(([^()]{{1,90}})\) ?)?(?:{_HEADER}|({LEVELS}):\s+)",
     "repeated": r" *\[repeated (\d+)x across cluster\](?: \(Ray deduplicates[^)]*\))?",
     "tag": r"\(([^()]{1,90})\)(?: |$)",
+    # 1 SGLang's prefix, 2 process tags, 3 vLLM's header, 4 uvicorn's level
     "embedded": (
-        rf"\[{_STAMP}(?:[.,]\d+)?(?: [A-Z][A-Z_]*\d+)*(?: encode_\w+(?:\[\d+\])?)?\] |"
-        rf"(?:{_TAG} ?){{1,3}}|(?:{LEVELS}) \d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)? \[?[^\]\s\[]+:\d+\] |INFO:     "
+        rf"(\[{_STAMP}(?:[.,]\d+)?(?: [A-Z][A-Z_]*\d+)*(?: encode_\w+(?:\[\d+\])?)?\] )|((?:{_TAG} ?){{1,3}})|"
+        rf"((?:{LEVELS}) \d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)? \[?[^\]\s\[]+:\d+\] )|(INFO:     )"
     ),
     "date": r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d",
     "helper": r"(raylet|autoscaler|gcs_server)(?:[ ,+]|$)",
@@ -85,6 +89,31 @@ def looks_embedded(text: str) -> bool:
         or "DEBUG " in text
         or "x across cluster]" in text
     )
+
+
+def messages_in(text: str) -> list[tuple[int, int]]:
+    """Where messages with an engine prefix begin in ``text``: for each, where its prefixes do and where its own does.
+
+    Prefixes that follow one another at once belong together: tags before a header, uvicorn's level behind a stamp; of
+    several headers the last one is the message's own, and those before it were put around it.
+    """
+    found: list[tuple[int, int]] = []
+    begin = own = end = tags = -1
+    before = 0
+    for match in pattern("embedded").finditer(text):
+        at, kind = match.start(), match.lastindex or 0
+        if at != end:
+            if begin >= 0:
+                found.append((begin, own))
+            begin = own = at
+        elif kind in (_PREFIX, _HEAD) or (kind == _UVICORN and before != _PREFIX):
+            own = tags if before == _TAGS else at
+        if kind == _TAGS:
+            tags = at
+        before, end = kind, match.end()
+    if begin >= 0:
+        found.append((begin, own))
+    return found
 
 
 @lru_cache(maxsize=64)

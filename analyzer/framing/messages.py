@@ -88,11 +88,10 @@ class MessageReader:
         text = context.read_tags(text)
         if "%" in text and _header(text) is None and (split := bars.split(text)):
             for frame in split[0]:
-                at = _embedded(frame)
-                if at < 0:
-                    self._joiner.bar(context.record(self._source, frame, "bar"))
+                if engine.looks_embedded(frame) and (places := engine.messages_in(frame)):
+                    self._messages(frame[places[0][1] :], context, False)
                 else:
-                    self._messages(frame[at:], context, False)
+                    self._joiner.bar(context.record(self._source, frame, "bar"))
             text = split[1]
             if not text.strip():
                 return
@@ -100,20 +99,23 @@ class MessageReader:
 
     def _messages(self, text: str, context: Context, cr: bool) -> None:
         """One message, or several glued together."""
-        while True:
-            text = context.read_tags(text)
-            header = _header(text)
-            start = header.end() if header is not None else 0
-            at = _embedded(text, start)
-            if at < 0:
-                self._message(text, header, context, cr)
-                return
-            head = text[:at]
-            if header is not None and at == start:  # a stamp around the engine's own prefix
-                context.outer.stamp = context.outer.stamp or header[1] or ""
-            elif header is not None or not (_is_markup(head) or self._peeler.learn(head)):
-                self._message(head, header, context, False)
-            text = text[at:]
+        text = context.read_tags(text)
+        header = _header(text)
+        places = _glued(text, header.end() if header is not None else 0)
+        if not places:
+            self._message(text, header, context, cr)
+            return
+        begin = 0
+        for at, own in [*places, (len(text), len(text))]:
+            part = context.read_tags(text[begin:at])
+            header = _header(part)
+            if part and not (
+                header is None and begin == 0 and at < len(text) and (_is_markup(part) or self._peeler.learn(part))
+            ):
+                self._message(part, header, context, cr and at == len(text))
+            if own > at and not context.outer.stamp:
+                context.outer.stamp = text[at:own].strip("[] ")
+            begin = own
 
     def _message(self, text: str, header: re.Match[str] | None, context: Context, cr: bool) -> None:
         if text.endswith("  "):  # copied from a terminal that pads its lines
@@ -181,12 +183,13 @@ def _header(text: str) -> re.Match[str] | None:
     return None
 
 
-def _embedded(text: str, start: int = 0) -> int:
-    """Where in ``text``, from ``start`` on and not at its front, an engine prefix begins; -1 if none does."""
-    if not engine.looks_embedded(text[start:] if start else text):
-        return text.find(_UNENDED) + len(_UNENDED) if _UNENDED in text[:-1] and not text.endswith(_UNENDED) else -1
-    match = engine.pattern("embedded").search(text, start)
-    return match.start() if match is not None and match.start() > 0 else -1
+def _glued(text: str, start: int) -> list[tuple[int, int]]:
+    """Where messages begin in ``text`` besides the one at its front, whose own text begins at ``start``."""
+    if engine.looks_embedded(text[start:] if start else text):
+        places = engine.messages_in(text)
+        return places[1:] if places and places[0] == (0, 0) else places
+    at = text.find(_UNENDED) + len(_UNENDED)
+    return [(at, at)] if len(_UNENDED) <= at < len(text) else []
 
 
 def _is_markup(head: str) -> bool:

@@ -66,3 +66,16 @@ def test_crlf_everywhere_joins_nothing() -> None:
     records = framed("".join(line + "\r\n" for line in lines))
     assert [record.text for record in records] == ["plain", "Route: /0", "Route: /1", "Route: /2"]
     assert all(record.form != "bar" for record in records)
+
+
+def test_a_message_with_a_process_tag_behind_a_bar() -> None:
+    bar, message = framed(
+        BAR.format(0, 0) + "(Worker_TP1 pid=2) INFO 09-12 10:00:00 [a.py:1] Graph capturing finished\n"
+    )
+    assert (bar.form, bar.process) == ("bar", "")
+    assert (message.text, message.rank) == ("Graph capturing finished", "Worker_TP1")
+
+
+def test_a_very_long_line_of_messages_takes_linear_time() -> None:
+    line = "INFO 09-12 10:00:00 [a.py:1] x " * 9000
+    assert len(framed(line + "\n")) == 9000
