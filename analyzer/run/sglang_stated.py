@@ -39,10 +39,21 @@ def _device(folder: SglangFolder, facts: Facts) -> None:
         for event in folder.events_by_rank(kind):
             facts.add("sizing.fraction", event.get("fraction"), event.record, rank="")
             facts.add("sizing.fraction_multimodal", True, event.record, rank="")
-    for kind in ("multimodal_reserve", "kv_sharding", "symmetric_memory"):
+    for event in folder.events_by_rank("symmetric_memory"):
+        facts.add("sizing.other_reserved", event.get("reserved"), event.record)
+    _reserved(folder, facts)
+
+
+def _reserved(folder: SglangFolder, facts: Facts) -> None:
+    """What is taken out of the budget before the pool: features of multimodal models, scratch of sharded KV."""
+    total: dict[str, float] = {}
+    places: dict[str, list[Where]] = {}
+    for kind, name in (("multimodal_reserve", "reserved"), ("kv_sharding", "scratch")):
         for event in folder.events_by_rank(kind):
-            name = "sizing.other_reserved" if kind == "symmetric_memory" else "sizing.reserved"
-            facts.add(name, event.get("reserved", event.get("scratch")), event.record)
+            total[event.rank] = total.get(event.rank, 0.0) + (event.get(name) or 0.0)
+            places.setdefault(event.rank, []).append(Where.of(event.record))
+    for rank, reserved in total.items():
+        facts.add("sizing.reserved", reserved, places[rank], rank=rank)
 
 
 def _state(folder: SglangFolder, facts: Facts) -> None:
@@ -102,7 +113,8 @@ def _other_pools(folder: SglangFolder, facts: Facts) -> None:
         facts.add("pool.profiled_tokens", event.get("profiled"), event.record)
         facts.add("pool.user_cap", event.get("wanted"), event.record, rank="")
     for event in folder.events_by_rank("unified_pool_budget"):
-        facts.add("sizing.budget", event.get("budget_exact"), event.record)
+        facts.add("sizing.unified_bytes", event.get("budget_exact"), event.record)
+        facts.add("pool.tokens", event.get("tokens"), event.record)
     for kind in ("host_pool_small", "kv_cache_post_capture"):
         for event in folder.events_by_rank(kind):
             facts.add("pool.tokens", event.get("tokens"), event.record)

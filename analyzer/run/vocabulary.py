@@ -82,6 +82,7 @@ VOCABULARY: dict[str, Spec] = {
     "sizing.fraction_formula": Spec("fraction", "the default fraction that the engine's formula gives for this set-up"),
     "sizing.reserved": Spec("bytes", "memory taken out of the budget before the pool, as printed", "max"),
     "sizing.other_reserved": Spec("bytes", "memory reserved outside the budget, as printed", "max"),
+    "sizing.unified_bytes": Spec("bytes", "one byte pool for KV and state together, as printed", "min"),
     "sizing.fixed": Spec("bytes", "part of the budget that does not grow with the pool", "max"),
     "sizing.post_capture": Spec("bool", "the pool was sized after graph capture"),
     "sizing.charged_ratio": Spec("ratio", "bytes per token that the sizing charged over those stored, drafts included"),

@@ -91,7 +91,9 @@ def build(run: Run) -> SglangSizing | None:
     _duplicate(draft, charged)
     rest = _rest(draft, budget)
     cell = charged_cell(draft, rest, charged, budget is not None)
-    if cell.bytes is not None:
+    if unlike := _other_sizing(draft):
+        draft.missing.append(f"sizing.budget: {unlike}")
+    elif cell.bytes is not None:
         draft.inputs["sizing.cell"] = cell.bytes
     else:
         draft.missing.append(f"sizing.cell: {cell.how}")
@@ -117,6 +119,15 @@ def build(run: Run) -> SglangSizing | None:
     _check_slots(draft, model)
     write_derived(draft, model, cell, rest)
     return model
+
+
+def _other_sizing(draft: Draft) -> str:
+    """Why the formula does not hold for this run, ``""`` if it does."""
+    if draft.facts.value("sizing.post_capture") is True:
+        return "the pool was sized from what was free after graph capture, which this log does not print"
+    if "sizing.unified_bytes" in draft.facts:
+        return "KV and state share one byte pool; the printed tokens are an upper bound, not a share"
+    return ""
 
 
 def _origin(facts: Facts, name: str) -> str:

@@ -132,6 +132,34 @@ def test_printed_budgets() -> None:
     assert not model.missing, "A0 and A1 are not needed where the budget is printed"
 
 
+def test_sizing_that_follows_other_rules_is_not_predicted() -> None:
+    run = read(
+        stamped(
+            "Load weight begin. avail mem=78.00 GB",
+            "Load weight end. elapsed=9.10 s, type=Qwen3NextForCausalLM, avail mem=60.00 GB, mem usage=18.00 GB.",
+            "[unified-memory-pool] total_bytes=42949672960, max_total_num_tokens=812345, max_mamba_cache_size=64,"
+            " max_num_reqs=48, speculative_num_draft_tokens=None",
+            "KV Cache is allocated. dtype: torch.bfloat16, #tokens: 812345, K size: 19.00 GB, V size: 19.00 GB",
+        )
+    )
+    model = model_for(run)
+    assert model is not None and model.solve().tokens is None
+    assert any("one byte pool" in line for line in model.missing)
+
+
+def test_reservations_add_up() -> None:
+    run = read(
+        stamped(
+            "Reserving 1.10 GB of the KV budget for post-sizing multimodal allocations (feature-transport pools +"
+            " embedding cache).",
+            "Page-interleave KV sharding enabled: shard_rank=0 shard_size=4 page_size=64 prefix_tokens=8192"
+            " chunk_tokens=2048 scratch_rows=512 x2 (64.00 MiB per rank, charged against the KV budget), NCCL"
+            " symmetric scratch=False.",
+        )
+    )
+    assert run.facts.value("sizing.reserved") == pytest.approx(1.1 * GIB + 64 * (1 << 20))
+
+
 def test_refusals_and_limits() -> None:
     run = read(
         stamped(
