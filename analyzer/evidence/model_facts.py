@@ -241,6 +241,8 @@ def uses_own_draft(facts: Facts) -> bool:
         return not method  # without speculation the MTP part is still worth knowing
     if "mtp" in method or "nextn" in method:
         return True
+    if any(word in str(facts.value("draft.arch") or "").lower() for word in ("mtp", "nextn")):
+        return True
     target = facts.value("model.path") or facts.value("args.model_path")
     path = None
     for name in ("args.speculative_draft_model_path", "args.speculative_model"):
