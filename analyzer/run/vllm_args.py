@@ -7,13 +7,14 @@ engine's line ``with config: ...`` holds what came of them and wins where both n
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Mapping
 from typing import Any
 
 from analyzer.events import Event
-from analyzer.run.facts import Facts
+from analyzer.run.facts import Facts, Where
 
-ARGUMENT_KINDS = frozenset({"server_args", "non_default_args", "engine_init", "engine_dump"})
+ARGUMENT_KINDS = frozenset({"launch_command", "server_args", "non_default_args", "engine_init", "engine_dump"})
 
 _SCALARS = (str, int, float, bool)
 _NOT_ARGUMENTS = frozenset({"__class__", "__args__", "config", "subparser", "dispatch_function", "speculative_config"})
@@ -42,8 +43,22 @@ _GIVEN_NAMES = {"model_tag": "model", "spec_method": "speculative_method", "spec
 """Arguments with two names."""
 
 
+_SHORT = {"-tp": "tensor_parallel_size", "-pp": "pipeline_parallel_size", "-dp": "data_parallel_size"}
+_MUST_AGREE = frozenset(
+    {
+        "max_model_len", "kv_cache_dtype", "quantization", "gpu_memory_utilization", "tensor_parallel_size", "dtype",
+        "pipeline_parallel_size", "speculative_config", "spec_method", "spec_tokens", "spec_model", "block_size",
+        "max_num_batched_tokens", "max_num_seqs", "kv_cache_memory_bytes", "enable_prefix_caching",
+        "enable_expert_parallel", "enforce_eager", "nnodes", "decode_context_parallel_size",
+    }
+)  # fmt: skip
+"""Arguments that all nodes of one server have to be given alike."""
+
+
 def write_arguments(lines: Mapping[str, list[Event]], facts: Facts) -> None:
     """Facts of all argument dumps, the least resolved first."""
+    for event in lines.get("launch_command", []):
+        _write_given(read_flags(event.get("flags", ""), event.get("model_tag")), event, facts)
     for event in lines.get("server_args", []):
         _write_given(event.get("all_args"), event, facts)
     for event in lines.get("non_default_args", []):
@@ -53,9 +68,49 @@ def write_arguments(lines: Mapping[str, list[Event]], facts: Facts) -> None:
             facts.add("sizing.fraction_default", True, event.record, rank="")
         elif isinstance(given, dict) and "gpu_memory_utilization" in given:
             facts.add("sizing.fraction_default", False, event.record, rank="")
+    _write_differences(lines.get("non_default_args", []), facts)
     for kind in ("engine_dump", "engine_init"):
         for event in lines.get(kind, []):
             _write_config(event.get("config"), event, facts)
+
+
+def read_flags(text: str, model: str | None = None) -> dict[str, Any]:
+    """The arguments of a command line, from behind the first ``--``: names with underscores, numbers as numbers."""
+    try:
+        words = shlex.split(text)
+    except ValueError:  # a quote that the paste cut off
+        words = text.split()
+    given: dict[str, Any] = {"model": model} if model else {}
+    key = ""
+    for number, word in enumerate(words):
+        if number == 0 or word.startswith("--"):
+            name, _, value = word.lstrip("-").partition("=")
+            key = name.replace("-", "_")
+            given[key] = _plain(value) if value else True
+        elif word in _SHORT:
+            key = _SHORT[word]
+        elif key and word != "\\":
+            given[key] = _plain(word)
+            key = ""
+    return given
+
+
+def _plain(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def _write_differences(events: list[Event], facts: Facts) -> None:
+    """Arguments that processes of one run were given differently, as on two nodes; those of a node itself aside."""
+    dumps = [e.get("given_args") for e in events if isinstance(e.get("given_args"), dict) and not e.cut]
+    names = {key for given in dumps for key in given} & _MUST_AGREE
+    differing = sorted(key for key in names if len({repr(given.get(key)) for given in dumps}) > 1)
+    if differing:
+        facts.add("launch.differs", ", ".join(differing), [Where.of(e.record) for e in events[:8]], rank="")
 
 
 def _write_given(given: Any, event: Event, facts: Facts) -> None:

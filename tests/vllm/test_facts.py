@@ -204,3 +204,22 @@ def test_version_is_bracketed_from_shapes() -> None:
     assert run.version is None
     assert run.version_range == (">=0.9.0", "<=0.27.1")
     assert run.version_basis == "shapes"
+
+
+def test_command_line_of_a_paste() -> None:
+    log = "$ vllm serve Qwen/Qwen3-8B --max-model-len 32768 -tp 2 --gpu-memory-utilization=0.95 --enforce-eager\n"
+    facts = read(log + line("GPU KV cache size: 39,072 tokens")).facts
+    assert facts.value("limit.context") == 32_768
+    assert facts.value("args.tensor_parallel_size") == 2
+    assert facts.value("sizing.fraction") == 0.95
+    assert facts.value("args.enforce_eager") is True
+    assert facts.value("model.path") == "Qwen/Qwen3-8B"
+
+
+def test_nodes_that_were_given_different_arguments() -> None:
+    head = line(
+        "non-default args: {'model_tag': 'm', 'nnodes': 2, 'spec_method': 'mtp', 'spec_tokens': 1}", "APIServer"
+    )
+    worker = line("non-default args: {'model_tag': 'm', 'nnodes': 2, 'headless': True, 'node_rank': 1}")
+    assert read(head + worker).facts.value("launch.differs") == "spec_method, spec_tokens"
+    assert "launch.differs" not in read(head + head).facts
