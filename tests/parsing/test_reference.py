@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from functools import cache
 from pathlib import Path
 from random import Random
@@ -12,6 +13,7 @@ from hypothesis import strategies as st
 
 from analyzer import resources
 from analyzer.events import Event
+from analyzer.framing import frame
 from analyzer.framing.record import Record
 from analyzer.parsing.build import ShapeSource, read_shapes
 from analyzer.parsing.catalog import Catalog, default_catalog
@@ -93,3 +95,25 @@ def test_reference_prefers_what_the_readme_promises(tmp_path: Path) -> None:
     expected = {"text": "1", "word": "2=3"}
     assert catalog.reference("first").match(record).fields == expected  # type: ignore[union-attr]
     assert catalog.match(record).fields == expected  # type: ignore[union-attr]
+
+
+def _recognised_lines() -> list[tuple[ShapeSource, str]]:
+    """Messages of the shipped sample logs with the shape that recognises them, at most three of a kind and file."""
+    by_kind = {(source.engine, source.kind): source for source in _shapes()}
+    found: list[tuple[ShapeSource, str]] = []
+    for path in sorted(resources.data_dir("samples").glob("*/*.log")):
+        seen: Counter[str] = Counter()
+        for record in frame([path.read_bytes()], path.name):
+            event = default_catalog().match(record, path.parent.name)
+            if event and len(record.text) <= 400 and seen[event.kind] < 3:
+                seen[event.kind] += 1
+                found.append((by_kind[event.engine, event.kind], record.text))
+    return found
+
+
+def test_lines_of_the_sample_logs_are_read_alike() -> None:
+    """Every third line that the sample logs and the catalog have in common gives the same event by both ways."""
+    lines = _recognised_lines()
+    assert len(lines) > 100
+    wrong = [difference for source, text in lines[::3] if (difference := _differences(source, text))]
+    assert not wrong, "\n".join(wrong)
