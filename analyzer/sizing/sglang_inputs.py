@@ -23,6 +23,8 @@ LATE_READING = 0.063 * GIB
 """A0 is taken before the printed figure and is higher by this on a discrete GPU (measured: H200, 0.5.17)."""
 LATE_READING_INTEGRATED = 0.1 * GIB
 """The same where the device shares the host's memory (0.07 .. 0.12 measured)."""
+MOST_MARGIN = 0.1
+"""A budget less certain than this share of it gives a range, no figure."""
 TRITON_WORKSPACE = 0.099 * GIB
 BYTES_PER_POOL_TOKEN = 48
 """Allocated between the pool and the first capture (0.5.15 .. 0.5.18), for each pool token, outside the cell."""
@@ -73,52 +75,66 @@ def build(run: Run) -> SglangSizing | None:
         return None
     draft = Draft(run, facts, Span.of(run))
     charged = _draft_charged(draft)
-    _free(draft)
-    _fraction(draft)
-    for name in ("sizing.reserved", "sizing.fixed", "weights.loaded", "limit.context", "pool.user_cap"):
-        draft.take(name, draft.number(name))
-    page = draft.number("pool.block_tokens")
-    draft.take("pool.block_tokens", page)
-    _foreign(draft)
-    if charged:
-        draft.take("draft.weights.loaded", draft.number("draft.weights.loaded"))
-    requested = draft.number("limit.running_requested")
-    draft.take("limit.running_requested", requested)
-    shared = draft.argument("enable_dp_attention") is True
-    attention_dp = float(draft.argument("data_parallel_size", 1)) if shared else 1.0
-    budget = draft.number("sizing.budget") if _origin(facts, "sizing.budget") == "log" else None
+    _memory(draft, charged)
     state = _state(draft)
     _duplicate(draft, charged)
+    budget = draft.number("sizing.budget") if _origin(facts, "sizing.budget") == "log" else None
     rest = _rest(draft, budget)
     cell = charged_cell(draft, rest, charged, budget is not None)
-    if unlike := _other_sizing(draft):
-        draft.missing.append(f"sizing.budget: {unlike}")
-    elif cell.bytes is not None:
-        draft.inputs["sizing.cell"] = cell.bytes
-    else:
-        draft.missing.append(f"sizing.cell: {cell.how}")
-    if cell.calibrated:
-        draft.calibrated.append("sizing.cell")
+    margin = _margin(draft, rest, cell)
+    _take_cell(draft, cell, rest, margin, budget is not None)
+    shared = draft.argument("enable_dp_attention") is True
     model = SglangSizing(
         formula=_formula(draft, budget is not None, state),
         span=draft.span,
         inputs=draft.inputs,
         missing=tuple(draft.missing),
         calibrated=tuple(draft.calibrated),
-        margin=_margin(draft, rest, cell),
+        margin=margin,
         notes=tuple(draft.notes),
         state=state,
         slots_given="state.slots" in draft.inputs,
         draft_charged=charged,
-        attention_dp=attention_dp,
-        running_default=draft.facts.value("limit.running_default") is True,
+        attention_dp=float(draft.argument("data_parallel_size", 1)) if shared else 1.0,
+        running_default=facts.value("limit.running_default") is True,
         budget=budget,
-        top_up=_top_up(draft, requested),
+        top_up=_top_up(draft, draft.number("limit.running_requested")),
         rough_cell=cell.margin > MOST_ROUNDING,
     )
     _check_slots(draft, model)
     write_derived(draft, model, cell, rest)
     return model
+
+
+def _memory(draft: Draft, charged: bool) -> None:
+    """Fills the inputs of the budget and of the limits."""
+    _free(draft)
+    _fraction(draft)
+    _foreign(draft)
+    names = ["sizing.reserved", "sizing.fixed", "weights.loaded", "limit.context", "pool.user_cap", "pool.block_tokens"]
+    names += ["limit.running_requested", *(["draft.weights.loaded"] if charged else [])]
+    for name in names:
+        draft.take(name, draft.number(name))
+
+
+def _take_cell(draft: Draft, cell: Cell, rest: float | None, margin: float, printed: bool) -> None:
+    """Makes the cell an input, unless what it would predict could not be trusted; then says why."""
+    if unlike := _other_sizing(draft):
+        draft.missing.append(f"sizing.budget: {unlike}")
+    elif cell.bytes is None:
+        draft.missing.append(f"sizing.cell: {cell.how}")
+    elif rest is not None and margin > MOST_MARGIN and not printed and cell.margin <= MOST_ROUNDING:
+        off = uncertainty(draft)
+        left = rest - (draft.number("state.bytes") or 0.0)
+        low, high = max(0.0, left - off) / cell.bytes, max(0.0, left + off) / cell.bytes
+        draft.missing.append(
+            f"sizing.budget: {show_bytes(left)} is too little to predict from figures of 0.01 GiB "
+            f"(between {low:,.0f} and {high:,.0f} tokens)"
+        )
+    else:
+        draft.inputs["sizing.cell"] = cell.bytes
+        if cell.calibrated:
+            draft.calibrated.append("sizing.cell")
 
 
 def _other_sizing(draft: Draft) -> str:
