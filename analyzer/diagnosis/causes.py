@@ -37,6 +37,8 @@ CONCURRENCY: dict[str, str] = {
     "argument-ignored": "a flag that the engine took and did not follow",
     "slow-start": "loading or compiling dominates the time to serve",
     "slow-decode": "decode far slower than the set-up explains",
+    "service-dead": "the server runs, by its log or its probe, and does not serve",
+    "metrics-disagree": "metrics and log do not speak of the same server",
 }
 
 SPECULATION: dict[str, str] = {

@@ -19,7 +19,7 @@ from analyzer.sizing.base import SizingModel
 
 _FAILURE_TEXTS = (
     "failure.exception", "failure.message", "failure.frames", "failure.origin", "failure.stage", "failure.text",
-    "failure.kind", "failure.engine_frame", "failure.raised_in",
+    "failure.kind", "failure.headline", "failure.engine_frame", "failure.raised_in",
 )  # fmt: skip
 
 
@@ -133,6 +133,8 @@ class RunView:
                 return failure.exception
             case "failure.message":
                 return failure.message
+            case "failure.headline":
+                return failure.headline
             case "failure.frames":
                 return "\n".join(f"{f.file}:{f.function}" for f in failure.frames)
             case "failure.raised_in":

@@ -18,6 +18,7 @@ def add_failure_facts(run: Run, cause: Failure, entry: Entry | None) -> None:
     values: dict[str, Any] = {
         "failure.exception": cause.exception,
         "failure.message": cause.message,
+        "failure.headline": cause.headline,
         "failure.kind": cause.kind,
         "failure.text": cause.text or cause.message,
         "failure.frames": frames or None,

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from analyzer.events import Event
@@ -56,6 +58,25 @@ class Failure:
     """The whole traceback as text (bounded)."""
     spans: tuple[tuple[int, int], ...] = ()
     """First and last line of each record that shows it, its repetitions by other ranks included; bounded."""
+
+    @property
+    def headline(self) -> str:
+        """The line of the message that says most."""
+        return headline(self.message)
+
+
+def headline(message: str) -> str:
+    """The line of a failure's message that says most, without its full stop.
+
+    Mostly the first one; pydantic, NCCL and triton put what matters on a later line.
+    """
+    lines = [line.strip() for line in message.split("\n") if line.strip()] or [""]
+    best = lines[0]
+    for before, line in pairwise(lines):
+        if "validation error" in before or before == "Last error:" or re.match(r"at \d+:\d+:$", before):
+            best = line
+            break
+    return best.partition(" [type=")[0].removeprefix("Value error, ").rstrip(".: ")
 
 
 def first_cause(failures: Sequence[Failure]) -> Failure | None:

@@ -120,6 +120,7 @@ def weigh_witnesses(run: Run) -> None:
     An exit code of 0 proves no health and 137 does not name the kernel's OOM killer; only the container's own
     ``oom_killed`` does. Without a failure in the log, a code other than 0 or 143 says that the run did not end well.
     """
+    _weigh_probes(run)
     code, killed = run.facts.value("container.exit_code"), run.facts.value("container.oom_killed")
     if run.failure is not None or (code is None and not killed):
         return
@@ -135,6 +136,17 @@ def weigh_witnesses(run: Run) -> None:
         run.outcome_basis = (*places, *run.outcome_basis)
     elif run.outcome in ("serving", "starting") and code is not None:
         run.outcome, run.outcome_basis = "stopped", (*places, *run.outcome_basis)
+
+
+def _weigh_probes(run: Run) -> None:
+    """A server that serves by its log and does not answer, or does not generate, is a degraded one."""
+    if run.outcome != "serving":
+        return
+    health, generates = run.facts.value("http.health"), run.facts.value("http.generates")
+    dead = health is not None and (health == 0 or health >= 500)
+    if dead or generates is False:
+        places = run.facts.where("http.health" if dead else "http.generates")
+        run.outcome, run.outcome_basis = "degraded", (*places, *run.outcome_basis)
 
 
 _DEGRADING = {

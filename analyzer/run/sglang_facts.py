@@ -207,6 +207,8 @@ def _pools(folder: SglangFolder, facts: Facts, rank: str, log: RankLog, speculat
             facts.add("pool.bytes", sum(sizes), places, rank=rank)
             facts.add("pool.rounding", 0.005 * (1 << 30) * sum(pool.parts for pool in target), places, rank=rank)
         facts.add("pool.dtype", full[-1].dtype or None, places, rank=rank)
+    elif not speculative and "mamba_cache_allocated" not in folder.last:
+        _unprinted_pool(folder, facts, rank, log)
     drafted = [pool.size for pool in draft if pool.size is not None]
     if drafted:
         places = [Where.of(pool.record) for pool in draft]
@@ -217,6 +219,23 @@ def _pools(folder: SglangFolder, facts: Facts, rank: str, log: RankLog, speculat
         facts.add("free.after_pool", free, Where.of(record), rank=rank)
         free, record = log.ends[0]
         facts.add("free.after_target_pool", free, Where.of(record), rank=rank)
+
+
+def _unprinted_pool(folder: SglangFolder, facts: Facts, rank: str, log: RankLog) -> None:
+    """The pool of a version that prints no line for it (up to 0.4.0): what went between the load and the pool's end.
+
+    The table of requests, (N + 1) rows of the context length at 4 bytes, is taken off.
+    """
+    loaded = next((load for load in reversed(log.loads) if load.after is not None and load.end is not None), None)
+    if loaded is None or loaded.after is None or loaded.end is None or not log.ends:
+        return
+    free, record = log.ends[0]
+    taken = loaded.after - free
+    if (summary := folder.of("pool_summary")) is not None:
+        taken -= (summary.get("running", 0) + 1) * summary.get("context", 0) * 4
+    if record.line > loaded.end.line and taken > 0:
+        facts.add("pool.bytes", taken, (Where.of(loaded.end), Where.of(record)), rank=rank, origin="derived")
+        facts.add("pool.rounding", 0.01 * taken, (), rank=rank, origin="derived")
 
 
 def _graphs(facts: Facts, rank: str, log: RankLog) -> None:

@@ -175,6 +175,7 @@ VOCABULARY: dict[str, Spec] = {
     "failure.exception": Spec("name", "class of the first cause"),
     "failure.message": Spec("name", "message of the first cause"),
     "failure.frames": Spec("name", "file:function of each frame of its traceback, innermost last"),
+    "failure.headline": Spec("name", "the line of the message that says most, without its full stop"),
     "failure.kind": Spec("name", "exception, killed, watchdog, exit, elsewhere"),
     "failure.text": Spec("name", "the whole record that shows it: head, frames, all exceptions of the chain"),
     "failure.cut": Spec("bool", "its traceback has no end in the log"),

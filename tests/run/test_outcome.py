@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 
 from analyzer.run.facts import Fact, Where
-from analyzer.run.model import Run
+from analyzer.run.model import Run, headline
 from analyzer.run.outcome import refine_outcome, weigh_witnesses
 from tests.run.helpers import SAMPLES, folded, only
 
@@ -219,3 +219,33 @@ def test_unfinished_steps_are_named() -> None:
     assert run.outcome == "starting"
     assert run.facts.value("end.unfinished") == "loading weights (rank TP1)"
     assert run.facts.value("end.waited") == 300.0
+
+
+@pytest.mark.parametrize(
+    ("facts", "outcome"),
+    [
+        ({"http.health": 200, "http.generates": False}, "degraded"),
+        ({"http.health": 0}, "degraded"),
+        ({"http.health": 503}, "degraded"),
+        ({"http.health": 200, "http.generates": True}, "serving"),
+    ],
+)
+def test_probes_take_part(facts: dict[str, object], outcome: str) -> None:
+    run = only(READY)
+    for name, value in facts.items():
+        run.facts.put(Fact(name, value, "count", origin="http"))
+    weigh_witnesses(run)
+    assert run.outcome == outcome
+
+
+@pytest.mark.parametrize(
+    ("message", "line"),
+    [
+        ("CUDA error: x.\nFor debugging", "CUDA error: x"),
+        ("1 validation error for ModelConfig\n  Value error, not supported [type=value_error, input]", "not supported"),
+        ("NCCL error\nLast error:\n\nno segment", "no segment"),
+        ("", ""),
+    ],
+)
+def test_headline(message: str, line: str) -> None:
+    assert headline(message) == line
