@@ -230,11 +230,11 @@ class Building:
             run.kinds = dict(Counter(run.kinds) + other.kinds)
             log = log.joined(other.log, self.ready is not None or self.served is not None)
             run.notes.append(f"Read together with {other.source}, which is another stream of the same server.")
-        run.failures = log.judged()
+        run.failures, entry = log.judged()
         run.engine = run.engine or _engine_by_frames(run.failures)
         if run.engine is not None:
             self._fill(run, companions)
-        cause, entry = run.failure, log.cause_entry()
+        cause = run.failure
         verdict = decide(self, run.failures, entry.ready if entry else False)
         run.outcome, run.outcome_basis = verdict.outcome, verdict.basis
         run.facts.add("outcome", run.outcome, run.outcome_basis)

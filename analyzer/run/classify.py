@@ -11,16 +11,19 @@ from analyzer.run.outcome import STARTUP_FUNCTIONS
 from analyzer.run.tracebacks import Traceback
 
 _WRAPPER_CLASSES = frozenset({
-    "EngineDeadError", "AsyncEngineDeadError", "MQEngineDeadError", "ChildFailedError", "CancelledError",
-    "KeyboardInterrupt", "SystemExit", "GeneratorExit", "ActorDiedError", "RayActorError", "ActorUnavailableError",
+    "EngineDeadError", "AsyncEngineDeadError", "MQEngineDeadError", "ChildFailedError", "RayTaskError",
+    "ActorDiedError", "RayActorError", "ActorUnavailableError",
 })  # fmt: skip
 _WRAPPER_TEXT = re.compile(
     r"Engine core initialization failed|Engine process failed to start|WorkerProc initialization failed"
-    r"|Executor failed|^cancelled$|EngineCore encountered an issue|Background loop (?:has errored|is (?:not|stopped))"
+    r"|Executor failed|EngineCore encountered an issue|Background loop (?:has errored|is (?:not|stopped))"
     r"|Task finished unexpectedly|[Rr]ank \d+ scheduler (?:is dead|died)|Initialization failed\. (?:Please|warmup)"
-    r"|[Ss]ee (?:the )?(?:root cause|stack trace|error messages?) (?:above|for)|MQLLMEngine terminated"
-    r"|at interpreter shutdown|cannot schedule new futures after|Engine loop (?:is not running|has died)"
-    r"|Engine core process \S+ died|MQLLMEngine is already dead|Event loop is closed|Engine is (?:dead|not running)"
+    r"|[Ss]ee (?:the )?(?:root cause|stack trace|error messages?) (?:above|for)|Engine loop (?:is not running|has died)"
+    r"|Engine core process \S+ died|MQLLMEngine is already dead|Engine is (?:dead|not running)"
+)
+_TEARDOWN_CLASSES = frozenset({"CancelledError", "KeyboardInterrupt", "SystemExit", "GeneratorExit"})
+_TEARDOWN_TEXT = re.compile(
+    r"^cancelled$|at interpreter shutdown|cannot schedule new futures after|Event loop is closed|MQLLMEngine terminated"
 )
 _DIED_STARTING = re.compile(r"died during initialization \(exit code: (-\d+)\)")
 _REMOTE = re.compile(
@@ -44,11 +47,8 @@ _CLIENT_FRAMES = re.compile(
     r"/(?:starlette|fastapi|uvicorn)/|/entrypoints/openai/(?:serving_|api_server|chat_completion|completion)"
     r"|/entrypoints/(?:serve|renderer|chat_utils|http_server)|/srt/entrypoints/"
 )
-_CLIENT_CLASSES = re.compile(
-    r"^(?:ValueError|VLLMValidationError|ValidationError|RequestValidationError|BadRequest\w*|HTTPException|TemplateError"
-    r"|UndefinedError|TypeError|KeyError|NotImplementedError|JSONDecodeError|ClientDisconnect|GenerationError"
-    r"|TokenizerError|UnidentifiedImageError|InvalidURL|ClientResponseError|OpenAIError|VLLMNotFoundError|\w*HTTPError)$"
-)
+_DEVICE_TEXT = re.compile(r"CUDA|HIP error|NCCL|NPU |XPU |out of memory|CUBLAS|cuDNN|Triton|triton\.|memory leak")
+"""What no request handler of its own can raise: the engine runs in the same process and failed."""
 _ENGINE_FILE = re.compile(r"/(?:vllm|sglang)/|/(?:site|dist)-packages/|/lib/python3|^<frozen|/torch/|\.pxi$|\.pyx$")
 
 
@@ -66,6 +66,8 @@ class Entry:
     user_code: bool = False
     code: int | None = None
     key: str = ""
+    teardown: bool = False
+    """An exception with which Python ends tasks, threads and processes: never a cause, never a death."""
     echo: bool = False
     """It repeats another process's error in its own words."""
 
@@ -98,17 +100,29 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
         failure.message = inner or failure.message
     elif died := _DIED_STARTING.search(failure.message):
         failure.kind, entry.code = "killed", int(died.group(1))
-    elif short in _WRAPPER_CLASSES or short == "RayTaskError" or _WRAPPER_TEXT.search(failure.message):
+    elif short in _TEARDOWN_CLASSES or _TEARDOWN_TEXT.search(failure.message):
+        failure.wrapper = entry.teardown = True
+    elif (
+        short in _WRAPPER_CLASSES or _WRAPPER_TEXT.search(failure.message) or (short == "EOFError" and not entry.ready)
+    ):
         failure.wrapper = True
     entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
-    head = parsed.head if parsed else ""
+    entry.client = not (failure.wrapper and not entry.teardown) and _of_a_request(entry, parsed.head if parsed else "")
     files = [f.file for f in failure.frames]
-    starting = any(STARTUP_FUNCTIONS.match(f.function) for f in failure.frames)
-    client = CLIENT_HEAD.search(head) is not None
-    client = client or (any(map(_CLIENT_FRAMES.search, files)) and (entry.ready or not starting))
-    entry.client = client and (not short or _CLIENT_CLASSES.match(short) is not None)
     entry.user_code = bool(files) and not any(map(_ENGINE_FILE.search, files))
     entry.key = _key(failure.exception, failure.message) if failure.exception else ""
+
+
+def _of_a_request(entry: Entry, head: str) -> bool:
+    """Whether the exception was raised while one request was handled, outside the engine."""
+    failure = entry.failure
+    if _DEVICE_TEXT.search(f"{failure.exception}: {failure.message}"):
+        return False
+    if CLIENT_HEAD.search(head):
+        return True
+    # what runs at a module's top level is the program itself, not a handler of requests
+    starting = any(f.function == "<module>" or STARTUP_FUNCTIONS.match(f.function) for f in failure.frames)
+    return (entry.ready or not starting) and any(_CLIENT_FRAMES.search(f.file) for f in failure.frames)
 
 
 def _same_message(a: str, b: str) -> bool:

@@ -7,6 +7,8 @@ refused concerns the client. Failures of the network between ranks are "soft": t
 
 from __future__ import annotations
 
+import math
+from bisect import bisect_right
 from dataclasses import replace
 
 from analyzer.framing.record import Record
@@ -210,9 +212,10 @@ class FailureLog:
             result.stop = (end + len(other.entries), other.stop[1])
         return result
 
-    def judged(self) -> list[Failure]:
-        """All failures in order of time, each marked as cause, wrapper, consequence or one request's own."""
-        marked = [(entry, self._fate(entry)) for entry in self.entries]
+    def judged(self) -> tuple[list[Failure], Entry | None]:
+        """All failures in order of time, each marked as cause, wrapper, consequence or one request's own; the cause."""
+        deaths = sorted(entry.order for entry in self.entries if self._is_death(entry))
+        marked = [(entry, self._fate(entry, deaths)) for entry in self.entries]
         alive = [entry for entry, fate in marked if fate == "candidate"]
         cause = self._cause(alive) or self._last_resort(marked)
         result = []
@@ -228,34 +231,36 @@ class FailureLog:
             elif fate in ("stopped", "candidate"):
                 failure.consequence = True
             result.append(failure)
-        return result
+        return result, cause
 
-    def cause_entry(self) -> Entry | None:
-        """The entry of the cause, None if there is none."""
-        marked = [(entry, self._fate(entry)) for entry in self.entries]
-        return self._cause([e for e, fate in marked if fate == "candidate"]) or self._last_resort(marked)
-
-    def _fate(self, entry: Entry) -> str:
+    def _fate(self, entry: Entry, deaths: list[float]) -> str:
         failure = entry.failure
         if self.stop is not None and entry.order >= self.stop[0] and failure.kind != "watchdog":
             return "stopped"
-        if failure.wrapper:
-            return "wrapper"
         if entry.client:
             return "request"
+        if failure.wrapper:
+            return "wrapper"
         if entry.user_code and (entry.ready or failure.stage in ("graphs", "ready", "serving")):
             return "request"  # the program that uses the engine failed, not the engine
-        death = next((e.order for e in self.entries if e.order > entry.order and self._is_death(e)), None)
-        for order in self._served:
-            if order > entry.order and (death is None or order < death) and failure.kind != "killed":
-                return "survived"
-        if self._ready is not None and self._ready > entry.order and (death is None or death > self._ready):
+        later = bisect_right(deaths, entry.order)
+        death = deaths[later] if later < len(deaths) else math.inf
+        if failure.kind != "killed" and any(entry.order < order < death for order in self._after(entry.order)):
+            return "survived"
+        if self._ready is not None and entry.order < self._ready < death:
             return "survived"
         return "candidate"
 
+    def _after(self, order: float) -> list[float]:
+        """Where the server first served after ``order``, if it did."""
+        at = bisect_right(self._served, order)
+        return self._served[at : at + 1]
+
     @staticmethod
     def _is_death(entry: Entry) -> bool:
-        return not entry.client and (entry.failure.wrapper or entry.failure.kind in ("killed", "watchdog"))
+        if entry.client or entry.teardown:
+            return False
+        return entry.failure.wrapper or entry.failure.kind in ("killed", "watchdog")
 
     def _cause(self, alive: list[Entry]) -> Entry | None:
         if not alive:
@@ -276,7 +281,7 @@ class FailureLog:
 
     def _last_resort(self, marked: list[tuple[Entry, str]]) -> Entry | None:
         """Only wrappers are left: the cause is elsewhere, and the first wrapper stands for it."""
-        return next((e for e, fate in marked if fate == "wrapper" and not e.client), None)
+        return next((e for e, fate in marked if fate == "wrapper" and not e.teardown), None)
 
 
 def _near(a: Entry, b: Entry) -> bool:

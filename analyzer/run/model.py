@@ -61,8 +61,9 @@ class Failure:
 
     @property
     def headline(self) -> str:
-        """The line of the message that says most."""
-        return headline(self.message)
+        """The line of the message that says most; without a message, where it was raised."""
+        said = headline(self.message)
+        return said or (f"no message, raised in {self.frames[-1].function}" if self.frames else "no message")
 
 
 def headline(message: str) -> str:

@@ -9,6 +9,7 @@ the texts of exceptions, ``vllm_version`` the version.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from analyzer.events import Event
 from analyzer.run.facts import Where
@@ -80,6 +81,7 @@ class VllmFolder:
         self.drafted = 0
         self._generated_at: Event | None = None
         self._version = ""
+        self._totals: dict[str, float] = {}
 
     def feed(self, event: Event) -> None:
         """Takes one event of this engine."""
@@ -114,13 +116,23 @@ class VllmFolder:
         if not drafted:
             return
         fields = {name: value for name, value in event.fields.items() if value == value}
-        if "acceptance_v0" in fields:
-            fields["acceptance"] = fields.pop("acceptance_v0")
-            steps = drafted / max(1, fields.get("draft_tokens", 1))
-            fields["accept_length"] = fields["emitted"] / steps
+        if event.kind == "spec_stats_v0":
+            fields = self._interval_of_totals(fields)
         elif "accept_length" in fields and before(self._version, _ACCEPT_LENGTH_WITHOUT_BONUS):
             fields["accept_length"] += 1
         self.series.feed(replace(event, fields=fields), decode=False)
+
+    def _interval_of_totals(self, totals: dict[str, Any]) -> dict[str, Any]:
+        """V0 prints totals since the start: what was added since its line before."""
+        names = ("drafted", "accepted", "emitted")
+        before = self._totals if all(totals.get(n, 0) >= self._totals.get(n, 0) for n in names) else {}
+        added = {name: totals.get(name, 0) - before.get(name, 0) for name in names}
+        self._totals = {name: totals.get(name, 0) for name in names}
+        if added["drafted"] > 0:
+            steps = added["drafted"] / max(1, totals.get("draft_tokens", 1))
+            added["accept_length"] = added["emitted"] / steps
+            added["acceptance"] = added["accepted"] / added["drafted"]
+        return added
 
     def fill(self, run: Run) -> None:
         """Writes version, facts and series into ``run``."""

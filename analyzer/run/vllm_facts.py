@@ -369,6 +369,8 @@ def write_facts(lines: Lines, facts: Facts) -> None:
             write(events, facts)
     if "ledger_consumed" in lines:
         _split_consumed(facts)
+    if "v0_profile_results" in lines:
+        _split_peak(facts)
     _derive_tokens(facts)
 
 
@@ -389,6 +391,15 @@ def _split_consumed(facts: Facts) -> None:
         for rank, value in consumed.ranks.items():
             rest = value - weights.ranks.get(rank, weights.value)
             facts.add("non_torch.bytes", rest, consumed.where, rank=rank, origin="derived")
+
+
+def _split_peak(facts: Facts) -> None:
+    """0.6.4 prints the allocator's peak; what is not weights in it is the activations' peak."""
+    peak, weights = facts.get("sizing.peak_torch"), facts.get("weights.loaded")
+    if peak is not None and weights is not None:
+        for rank, value in peak.ranks.items():
+            rest = value - weights.ranks.get(rank, weights.value)
+            facts.add("activation.bytes", max(0.0, rest), peak.where, rank=rank, origin="derived")
 
 
 def _derive_tokens(facts: Facts) -> None:

@@ -138,7 +138,7 @@ VOCABULARY: dict[str, Spec] = {
     "limit.running_by_tokens": Spec("requests", "the cap that the pool's tokens set, as printed", "min"),
     "limit.context": Spec("tokens", "the context length that is served"),
     "limit.context_estimated": Spec("tokens", "the longest context that fits, as the engine estimates"),
-    "limit.concurrency": Spec("ratio", "requests of the context length that fit at once, as printed"),
+    "limit.concurrency": Spec("ratio", "requests of the context length that fit at once, as printed", "min"),
     "limit.input": Spec("tokens", "the longest prompt that is accepted"),
     "limit.bound_by": Spec("name", "what bounds the running requests: state-slots, tokens, request, default, seqs"),
     "request.refused_tokens": Spec("tokens", "length of the longest request that was refused"),

@@ -249,3 +249,39 @@ def test_probes_take_part(facts: dict[str, object], outcome: str) -> None:
 )
 def test_headline(message: str, line: str) -> None:
     assert headline(message) == line
+
+
+CANCELLED = (
+    "(APIServer pid=1) ERROR:    Exception in ASGI application\n"
+    "Traceback (most recent call last):\n"
+    '  File "/site-packages/starlette/routing.py", line 5, in app\n'
+    "asyncio.exceptions.CancelledError: Task cancelled\n"
+)
+RESET = (
+    "Traceback (most recent call last):\n"
+    '  File "/site-packages/uvicorn/protocols/http/h11_impl.py", line 5, in send\n'
+    "ConnectionResetError: [Errno 104] Connection reset by peer\n"
+)
+TEMPLATE = (
+    "(APIServer pid=1) ERROR 11-30 02:00:01 [serving_chat.py:1] Error in preprocessing prompt inputs\n"
+    "(APIServer pid=1) ERROR 11-30 02:00:01 [serving_chat.py:1] Traceback (most recent call last):\n"
+    '(APIServer pid=1) ERROR 11-30 02:00:01 [serving_chat.py:1]   File "/vllm/entrypoints/chat_utils.py", line 5, in f\n'
+    "(APIServer pid=1) ERROR 11-30 02:00:01 [serving_chat.py:1] AssertionError: roles must alternate\n"
+)
+
+
+@pytest.mark.parametrize("text", [CANCELLED, RESET, TEMPLATE])
+def test_what_clients_bring_about_is_no_crash_even_at_the_end_of_the_log(text: str) -> None:
+    run = only(READY + text)
+    assert (run.outcome, run.failure) == ("serving", None)
+
+
+def test_an_import_that_fails_at_the_top_of_the_program_is_a_failed_start() -> None:
+    run = only(
+        "Traceback (most recent call last):\n"
+        '  File "/opt/bin/vllm", line 5, in <module>\n'
+        '  File "/site-packages/vllm/entrypoints/cli/main.py", line 5, in <module>\n'
+        "ModuleNotFoundError: No module named 'vllm._C'\n"
+    )
+    assert run.outcome == "crashed at startup"
+    assert run.engine == "vllm"
