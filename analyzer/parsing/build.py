@@ -56,8 +56,9 @@ class ShapeSource:
             "place": self.place,
             "pattern": self.pattern,
             "fields": [
-                [g.index, g.field, g.terminal.kind, g.terminal.unit, g.terminal.scale, list(g.terminal.none)]
-                for g in self.groups
+                [group.field, terminal.kind, terminal.unit, terminal.scale, list(terminal.none)]
+                for group in self.groups
+                if (terminal := group.terminal)
             ],
             "heads": heads,
             "headed": headed,

@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 COMMON = "common"
 
+_MOST_TRIED = 64
+"""Shapes searched for in one text: more have their fixed text in a whole log taken for one record, not in a message."""
+
 
 class Catalog:
     """Shapes of one grammar folder. ``shapes`` are sorted, most fixed text first."""
@@ -50,11 +53,13 @@ class Catalog:
         if index is None:
             index = self._index(engine)
         if candidates := index.by_head(text):
-            for shape in self._ordered(candidates, text, engine):
+            if len(candidates) > 1:
+                candidates = self._ordered(candidates, text, engine)
+            for shape in candidates:
                 if match := shape.match_start(text):
                     return shape, match
         if places := index.anywhere(text):
-            for shape in self._ordered(places, text, engine):
+            for shape in self._ordered(places, text, engine)[:_MOST_TRIED]:
                 if match := shape.search(text, places[shape]):
                     return shape, match
         return None
@@ -62,8 +67,6 @@ class Catalog:
     @staticmethod
     def _ordered(shapes: Collection[Shape], text: str, engine: str) -> Sequence[Shape]:
         """Those of ``shapes`` that ``text`` does not rule out, in the order in which they are tried."""
-        if len(shapes) == 1:
-            return [shape for shape in shapes if shape.weight_in(text) >= 0]
         weighed = [(-weight, shape) for shape in shapes if (weight := shape.weight_in(text)) >= 0]
         if len(weighed) > 1:
             weighed.sort(key=lambda pair: (bool(engine) and pair[1].engine not in (engine, COMMON), pair[0]))

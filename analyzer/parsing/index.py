@@ -6,7 +6,7 @@ begin with a field) is found by an Aho-Corasick search for all keys at once.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ class Index:
                 length = next(length for length in HEAD_LENGTHS if length <= len(head))
                 self._heads.setdefault(head[:length], []).append(number)
 
-    def by_head(self, text: str) -> tuple[Shape, ...]:
+    def by_head(self, text: str) -> Sequence[Shape]:
         """The shapes that may match at the start of ``text``."""
         start = text[:_LONGEST]
         known = self._remembered.get(start)

@@ -20,8 +20,8 @@ class Shape:
     """A kind of message of one engine. What ``heads``, ``keys``, ``forms``, ``reach`` … mean: see ``literals``."""
 
     __slots__ = (
-        "_fields", "_find_head", "_match", "_plan", "_search", "engine", "forms", "headed", "heads", "keys", "kind",
-        "meaning", "notes", "pattern", "place", "reach", "units", "whole",
+        "_dumps", "_fields", "_find_head", "_match", "_plan", "_search", "engine", "forms", "headed", "heads", "keys",
+        "kind", "meaning", "notes", "pattern", "place", "reach", "units", "whole",
     )  # fmt: skip
 
     def __init__(self, entry: dict[str, Any]) -> None:
@@ -39,23 +39,21 @@ class Shape:
         self.notes: list[list[str]] = entry["notes"]
         """[first version, last version, text] of each version comment; "" is an open end."""
         self._fields: list[list[Any]] = entry["fields"]
-        self.units: dict[str, str] = {field[1]: field[3] for field in self._fields}
+        self.units: dict[str, str] = {field[0]: field[2] for field in self._fields}
         self._match: Callable[..., re.Match[str] | None] | None = None
         self._search: Callable[..., re.Match[str] | None]
-        self._find_head: Callable[..., Iterator[re.Match[str]]]
-        self._plan: tuple[tuple[int, str, Callable[[str], Any], bool], ...]
+        self._find_head: Callable[..., Iterator[re.Match[str]]] | None = None
+        self._plan: list[tuple[str, Callable[[str], Any]]]  # name and conversion of each group
+        self._dumps: frozenset[str]  # names of the fields that are nested values
 
     def __repr__(self) -> str:
         return f"<Shape {self.engine}/{self.kind} {self.place}>"
 
     def _compile(self) -> None:
         compiled = re.compile(self.pattern)
-        self._plan = tuple(
-            (index, name, converter(kind, scale, tuple(none)), kind == "nested")
-            for index, name, kind, _unit, scale, none in self._fields
-        )
+        self._plan = [(name, converter(kind, scale, tuple(none))) for name, kind, _unit, scale, none in self._fields]
+        self._dumps = frozenset(name for name, kind, *_ in self._fields if kind == "nested")
         self._search = compiled.search
-        self._find_head = re.compile("|".join(map(re.escape, self.heads))).finditer
         self._match = compiled.match
 
     @property
@@ -92,6 +90,8 @@ class Shape:
             start = max(0, near - reach // 2)
             found = self._search(text, start, start + reach)
             return self._match(text, found.start()) if found and self.whole else found
+        if self._find_head is None:
+            self._find_head = re.compile("|".join(map(re.escape, self.heads))).finditer
         heads = self._find_head(text, max(0, near - FULL_REACH // 2))
         for head in islice(heads, _MOST_HEADS_TRIED):
             start = head.start()
@@ -103,27 +103,34 @@ class Shape:
         """The event of the fields' texts, however they were found."""
         if self._match is None:
             self._compile()
-        last = {name: index for index, name, _, _ in self._plan}
-        row = [texts.get(name) if last[name] == index else None for index, name, _, _ in self._plan]
+        last = {name: index for index, (name, _) in enumerate(self._plan)}
+        row = [texts.get(name) if last[name] == index else None for index, (name, _) in enumerate(self._plan)]
         return self._event(row, record)
 
     def event(self, found: re.Match[str], record: Record) -> Event:
         """The event of a match. A field whose text is no value of its type is left out."""
         return self._event(found.groups(), record)
 
-    def _event(self, texts: Sequence[str | None], record: Record) -> Event:
+    def _fields_that_convert(self, texts: Sequence[str | None]) -> dict[str, Any]:
         fields: dict[str, Any] = {}
-        cut = False
-        for index, name, convert, nested in self._plan:
-            text = texts[index]
-            if text is None:
-                continue
+        for (name, convert), text in zip(self._plan, texts, strict=True):
             try:
-                value = convert(text)
+                if text is not None:
+                    fields[name] = convert(text)
             except ValueError:
-                continue
-            if nested and value is not None:
-                value, complete = value
+                pass
+        return fields
+
+    def _event(self, texts: Sequence[str | None], record: Record) -> Event:
+        try:
+            fields = {
+                name: convert(text) for (name, convert), text in zip(self._plan, texts, strict=True) if text is not None
+            }
+        except ValueError:
+            fields = self._fields_that_convert(texts)
+        cut = False
+        for name in self._dumps:
+            if fields.get(name) is not None:
+                fields[name], complete = fields[name]
                 cut = cut or not complete
-            fields[name] = value
         return Event(self.kind, self.engine, record, fields, self.units, cut)

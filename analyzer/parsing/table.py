@@ -13,7 +13,7 @@ from typing import Any
 from analyzer import resources
 from analyzer.cache import cached, fingerprint
 
-FORMAT = 4
+FORMAT = 5
 """Counted up when the table's layout changes."""
 
 _MAKERS = ("build", "lower", "literals", "syntax", "regexes")

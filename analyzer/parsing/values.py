@@ -22,7 +22,10 @@ def _hex(text: str) -> int:
 
 
 def _int(text: str) -> int:
-    return int(text.replace(",", "")) if "," in text else int(text)
+    try:
+        return int(text)
+    except ValueError:  # with thousands separators
+        return int(text.replace(",", ""))
 
 
 def _quoted(text: str) -> str:
