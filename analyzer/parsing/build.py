@@ -56,9 +56,8 @@ class ShapeSource:
             "place": self.place,
             "pattern": self.pattern,
             "fields": [
-                [group.field, terminal.kind, terminal.unit, terminal.scale, list(terminal.none)]
+                [group.field, *(getattr(group.terminal, name) for name in ("kind", "unit", "scale", "none"))]
                 for group in self.groups
-                if (terminal := group.terminal)
             ],
             "heads": heads,
             "headed": headed,

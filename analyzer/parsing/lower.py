@@ -205,9 +205,8 @@ def shapes_of(file: GrammarFile) -> list[Definition]:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """One named group of a lowered expression: number ``index``, of field ``field``."""
+    """One named group of a lowered expression; a field may have several."""
 
-    index: int
     field: str
     terminal: Terminal
 
@@ -226,7 +225,7 @@ def lower(part: Part) -> tuple[str, list[Group]]:
             if not node.field:
                 return _closed(node.terminal.regex)
             seen[node.field] = count = seen.get(node.field, 0) + 1
-            groups.append(Group(len(groups), node.field, node.terminal))
+            groups.append(Group(node.field, node.terminal))
             return f"(?P<{node.field}{f'__{count}' if count > 1 else ''}>{node.terminal.regex})"
         if isinstance(node, Sequence):
             return "".join(write(item) if not isinstance(item, Choice) else f"(?:{write(item)})" for item in node.items)
