@@ -26,6 +26,8 @@ _TEARDOWN_TEXT = re.compile(
     r"^cancelled$|at interpreter shutdown|cannot schedule new futures after|Event loop is closed|MQLLMEngine terminated"
 )
 _DIED_STARTING = re.compile(r"died during initialization \(exit code: (-\d+)\)")
+_SIGQUIT = -3
+"""SGLang's processes end one another so once one of them has raised: no cause of its own."""
 _REMOTE = re.compile(
     r"^(?:Worker failed with error|Call to \S+ method failed:?) ['\"]?(.*?)(?:['\"],? please check|['\"]?$)", re.S
 )
@@ -98,7 +100,7 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
         echoed = any(_same_message(inner, e.failure.message) for e in earlier if not e.failure.wrapper)
         failure.wrapper = echoed or not inner
         failure.message = inner or failure.message
-    elif died := _DIED_STARTING.search(failure.message):
+    elif (died := _DIED_STARTING.search(failure.message)) and int(died.group(1)) != _SIGQUIT:
         failure.kind, entry.code = "killed", int(died.group(1))
     elif short in _TEARDOWN_CLASSES or _TEARDOWN_TEXT.search(failure.message):
         failure.wrapper = entry.teardown = True
