@@ -56,8 +56,8 @@ class ShapeSource:
             "place": self.place,
             "pattern": self.pattern,
             "fields": [
-                [group.field, *(getattr(group.terminal, name) for name in ("kind", "unit", "scale", "none"))]
-                for group in self.groups
+                [field, terminal.kind, terminal.unit, terminal.scale, list(terminal.none)]
+                for field, terminal in ((group.field, group.terminal) for group in self.groups)
             ],
             "heads": heads,
             "headed": headed,
