@@ -193,6 +193,7 @@ class Building:
         if stage not in self.stages:
             self.stages[stage] = where
             if stage != "shutdown":
+                self.log.progressed(self.order, stage)
                 self.top = max(self.top, STAGES.index(stage))
 
     def _trouble(self, record: Record, event: Event | None) -> None:

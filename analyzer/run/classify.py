@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from analyzer.run.model import Failure, Frame
 from analyzer.run.outcome import STARTUP_FUNCTIONS
+from analyzer.run.signals import HOST_OOM
 from analyzer.run.tracebacks import Traceback
 
 _WRAPPER_CLASSES = frozenset({
@@ -26,6 +27,8 @@ _TEARDOWN_TEXT = re.compile(
     r"^cancelled$|at interpreter shutdown|cannot schedule new futures after|Event loop is closed|MQLLMEngine terminated"
 )
 _DIED_STARTING = re.compile(r"died during initialization \(exit code: (-\d+)\)")
+_RAY_HOST_OOM = re.compile(r"killed due to the node running low on memory|killed due to memory pressure")
+_RAY_KILLED = re.compile(r"SYSTEM_ERROR|unexpected system error|died unexpectedly before finishing this task")
 _SIGQUIT = -3
 """SGLang's processes end one another so once one of them has raised: no cause of its own."""
 _REMOTE = re.compile(
@@ -102,6 +105,10 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
         failure.message = inner or failure.message
     elif (died := _DIED_STARTING.search(failure.message)) and int(died.group(1)) != _SIGQUIT:
         failure.kind, entry.code = "killed", int(died.group(1))
+    elif _RAY_HOST_OOM.search(failure.message):
+        failure.kind, failure.exception = "killed", HOST_OOM
+    elif _RAY_KILLED.search(failure.message):
+        failure.kind = "killed"
     elif short in _TEARDOWN_CLASSES or _TEARDOWN_TEXT.search(failure.message):
         failure.wrapper = entry.teardown = True
     elif (

@@ -72,9 +72,8 @@ class Facts:
         old = self._facts.get(name)
         ranks = dict(old.ranks) if old and old.origin == origin else {}
         ranks[rank or ""] = value
-        if old and old.origin == origin and old.value == value:
-            places = tuple(dict.fromkeys(old.where + places))[:16]
-        elif old and old.origin == origin and len(ranks) > 1 and spec.reduce not in ("last", "first"):
+        together = len(ranks) > 1 and spec.reduce not in ("last", "first")
+        if old and old.origin == origin and (old.value == value or together):
             places = tuple(dict.fromkeys(old.where + places))[:16]
         reduced = spec.reduced(list(ranks.values()))
         if spec.reduce == "first" and old is not None:

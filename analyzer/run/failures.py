@@ -15,7 +15,7 @@ from analyzer.framing.record import Record
 from analyzer.run import signals
 from analyzer.run.classify import CLIENT_HEAD, Entry, classify
 from analyzer.run.facts import Where
-from analyzer.run.model import Failure
+from analyzer.run.model import STAGES, Failure
 from analyzer.run.signals import Signal
 from analyzer.run.tracebacks import Link, Traceback, exception_line, parse
 
@@ -24,6 +24,8 @@ _TEXT = 20_000
 _SPANS = 200
 _WINDOW_SECONDS = 180.0
 _WINDOW_RECORDS = 600
+_LONELY_STAGE = STAGES.index("weights")
+"""The last stage that one rank can reach without the others."""
 
 
 def _process(record: Record) -> tuple[int | None, str, str]:
@@ -39,6 +41,7 @@ class FailureLog:
         self.first_death: float | None = None
         self._by_key: dict[str, Entry] = {}
         self._unended: Record | None = None
+        self._progress: list[tuple[float, int]] = []
         self._served: list[float] = []
         self._heads: dict[tuple[int | None, str, str], tuple[int, str]] = {}
         self._ready: int | None = None
@@ -51,6 +54,10 @@ class FailureLog:
             self._served[-1] = order
         else:
             self._served.append(order)
+
+    def progressed(self, order: int, stage: str) -> None:
+        """The start-up reached ``stage`` for the first time."""
+        self._progress.append((order, STAGES.index(stage)))
 
     def became_ready(self, order: int) -> None:
         """The server said that it serves."""
@@ -195,6 +202,7 @@ class FailureLog:
         """
         result = FailureLog()
         result.stop, result._served, result._ready = self.stop, list(self._served), self._ready
+        result._progress = list(self._progress)
         result._by_key, result.entries = dict(self._by_key), list(self.entries)
         end = max([0.0, *(e.order for e in self.entries), *self._served, *([self.stop[0]] if self.stop else [])]) + 1
         for number, entry in enumerate(other.entries):
@@ -248,6 +256,12 @@ class FailureLog:
         if failure.kind != "killed" and any(entry.order < order < death for order in self._after(entry.order)):
             return "survived"
         if self._ready is not None and entry.order < self._ready < death:
+            return "survived"
+        # the pool and the graphs need every rank: a start-up that got there afterwards was not ended by this
+        reached = max(STAGES.index(failure.stage) if failure.stage else 0, _LONELY_STAGE)
+        if failure.kind != "killed" and any(
+            entry.order < order < death and stage > reached for order, stage in self._progress
+        ):
             return "survived"
         return "candidate"
 

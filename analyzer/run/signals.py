@@ -102,6 +102,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "ray_oom": (KILL, HOST_OOM),
         "slurm_oom": (KILL, HOST_OOM),
         "slurm_cancelled": (STOP, "cancelled"),
+        "rank_killed": (KILL, "killed"),
         "shell_killed": (KILL, "killed"),
         "container_exit": (KILL, "process died"),
         "segfault": (FATAL, "segmentation fault"),

@@ -285,3 +285,46 @@ def test_an_import_that_fails_at_the_top_of_the_program_is_a_failed_start() -> N
     )
     assert run.outcome == "crashed at startup"
     assert run.engine == "vllm"
+
+
+SGLANG_START = "[2026-01-01 10:00:00] server_args={'model_path': '/m'}\n"
+
+
+def test_a_traceback_that_the_start_up_outlived() -> None:
+    odd = (
+        "[2026-01-01 10:00:05 TP0] Could not tune a kernel\nTraceback (most recent call last):\n"
+        '  File "/sglang/srt/tune.py", line 5, in tune\nRuntimeError: no tuning table\n'
+    )
+    pool = "[2026-01-01 10:00:30 TP0] KV Cache is allocated. #tokens: 1024, K size: 0.22 GB, V size: 0.22 GB\n"
+    assert only(SGLANG_START + odd + pool).outcome == "starting"
+    assert only(SGLANG_START + odd).outcome == "crashed at startup"
+
+
+@pytest.mark.parametrize(
+    ("last", "kind", "exception"),
+    [
+        (
+            "ray.exceptions.OutOfMemoryError: Task was killed due to the node running low on memory.",
+            "killed",
+            "out of memory (host)",
+        ),
+        (
+            "ray.exceptions.RayActorError: The actor died unexpectedly before finishing this task.",
+            "killed",
+            "ray.exceptions.RayActorError",
+        ),
+        (
+            "RuntimeError: Rank 0 scheduler died during initialization (exit code: -9). If exit code is -9 (SIGKILL)",
+            "killed",
+            "RuntimeError",
+        ),
+        ("RuntimeError: Rank 0 scheduler died during initialization (exit code: -3).", "elsewhere", "RuntimeError"),
+        ("EOFError", "elsewhere", "EOFError"),
+    ],
+)
+def test_a_parent_that_tells_of_a_child(last: str, kind: str, exception: str) -> None:
+    text = SGLANG_START + "Traceback (most recent call last):\n"
+    text += '  File "/sglang/srt/entrypoints/engine.py", line 5, in _launch_subprocesses\n' + last + "\n"
+    run = only(text)
+    assert run.failure is not None
+    assert (run.failure.kind, run.failure.exception) == (kind, exception)
