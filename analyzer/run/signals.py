@@ -107,6 +107,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "container_exit": (KILL, "process died"),
         "segfault": (FATAL, "segmentation fault"),
         "native_abort": (FATAL, "abort"),
+        "heap_damaged": (FATAL, "abort"),
         "bus_error": (FATAL, "bus error"),
         "interpreter_fault": (FATAL, "interpreter fault"),
         "device_xid": (FATAL, "device fault"),
