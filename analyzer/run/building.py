@@ -90,6 +90,13 @@ class Building:
         return self.has_start or any(stage in self.stages for stage in ("arguments", "weights", "pool"))
 
     @property
+    def about_engine(self) -> bool:
+        """Whether it has to do with an engine at all, unlike another service whose lines stand in the same file."""
+        if self.votes or self.marks or not self.stream:
+            return True
+        return _engine_by_frames([entry.failure for entry in self.log.entries]) is not None
+
+    @property
     def has_start(self) -> bool:
         """Whether it shows how its server was started (a companion stream such as standard error does not)."""
         return bool(self.marks.keys() - {split.COMMAND, split.PREAMBLE})

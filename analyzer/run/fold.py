@@ -64,7 +64,9 @@ class RunFolder:
 
     def runs(self) -> list[Run]:
         """The runs seen so far. May be called at any time; each call makes fresh objects."""
-        meaningful = [b for b in self._all if b.votes or b.marks or b.log.entries] or self._all[:1]
+        meaningful = [b for b in self._all if b.votes or b.marks or b.log.entries]
+        engines = {b.source for b in meaningful if b.votes}
+        meaningful = [b for b in meaningful if b.about_engine or b.source not in engines] or self._all[:1]
         pairs = paired(meaningful, forced=self._merge)
         runs = [b.run(number, self._closed, others) for number, (b, others) in enumerate(pairs, 1)]
         note_loop(runs, [(b.first_time, b.last_time) for b, _ in pairs])

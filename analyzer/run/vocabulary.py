@@ -6,6 +6,7 @@ under the open prefixes (``args.``), whose values are whatever the engine printe
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -22,7 +23,8 @@ class Spec:
         """The run's value from its ranks' values."""
         numbers = [v for v in values if isinstance(v, int | float) and not isinstance(v, bool)]
         if self.reduce in ("min", "max", "sum") and len(numbers) == len(values):
-            return {"min": min, "max": max, "sum": sum}[self.reduce](numbers)
+            reducers: dict[str, Callable[[list[Any]], Any]] = {"min": min, "max": max, "sum": sum}
+            return reducers[self.reduce](numbers)
         return values[0] if self.reduce == "first" else values[-1]
 
 

@@ -155,3 +155,15 @@ def test_asking_early_and_often_changes_nothing() -> None:
             asked.runs()
     for a, b in zip(asked.runs(), quiet.runs(), strict=True):
         assert (a.outcome, a.failure, a.stages, len(a.facts)) == (b.outcome, b.failure, b.stages, len(b.facts))
+
+
+def test_another_service_of_the_same_file_is_no_run() -> None:
+    def line(service: str, text: str) -> str:
+        return f"{service}  | {text}\n"
+
+    text = line("vllm-1", "(APIServer pid=1) INFO 11-30 01:59:00 [utils.py:1] non-default args: {'model': '/m'}")
+    text += line("vllm-1", "(APIServer pid=1) INFO:     Application startup complete.")
+    text += line("webui-1", "Traceback (most recent call last):")
+    text += line("webui-1", '  File "/app/open_webui/main.py", line 3, in load')
+    text += line("webui-1", "ValueError: no such user")
+    assert [(run.engine, run.outcome) for run in folded(text)] == [("vllm", "serving")]
