@@ -54,6 +54,8 @@ _CLIENT_FRAMES = re.compile(
 )
 _DEVICE_TEXT = re.compile(r"CUDA|HIP error|NCCL|NPU |XPU |out of memory|CUBLAS|cuDNN|Triton|triton\.|memory leak")
 """What no request handler of its own can raise: the engine runs in the same process and failed."""
+_CLIENT_LIBRARY = re.compile(r"/(?:openai|litellm|langchain\w*|requests|httpx|aiohttp|gradio|llama_index)/")
+_SERVER_FILE = re.compile(r"/(?:vllm|sglang|huggingface_hub|transformers|modelscope|ray|torch)/")
 _ENGINE_FILE = re.compile(r"/(?:vllm|sglang)/|/(?:site|dist)-packages/|/lib/python3|^<frozen|/torch/|\.pxi$|\.pyx$")
 
 
@@ -129,9 +131,19 @@ def _of_a_request(entry: Entry, head: str) -> bool:
         return False
     if CLIENT_HEAD.search(head):
         return True
+    if _of_a_client_program(failure.frames):
+        return True
     # what runs at a module's top level is the program itself, not a handler of requests
     starting = any(f.function == "<module>" or STARTUP_FUNCTIONS.match(f.function) for f in failure.frames)
     return (entry.ready or not starting) and any(_CLIENT_FRAMES.search(f.file) for f in failure.frames)
+
+
+def _of_a_client_program(frames: tuple[Frame, ...]) -> bool:
+    """Whether the traceback is that of a program that called the server, pasted beside the server's log."""
+    files = [frame.file for frame in frames]
+    if any(_SERVER_FILE.search(file) for file in files):
+        return False
+    return any(_CLIENT_LIBRARY.search(file) for file in files)
 
 
 def _same_message(a: str, b: str) -> bool:

@@ -328,3 +328,13 @@ def test_a_parent_that_tells_of_a_child(last: str, kind: str, exception: str) ->
     run = only(text)
     assert run.failure is not None
     assert (run.failure.kind, run.failure.exception) == (kind, exception)
+
+
+def test_the_traceback_of_a_client_beside_the_log() -> None:
+    text = READY + (
+        "Traceback (most recent call last):\n"
+        '  File "/home/me/ask.py", line 5, in <module>\n'
+        '  File "/usr/lib/python3/site-packages/openai/_base_client.py", line 9, in _request\n'
+        "openai.InternalServerError: Error code: 500\n"
+    )
+    assert (only(text).outcome, only(text).failure) == ("serving", None)
