@@ -32,7 +32,7 @@ def tightest_rank(facts: Facts) -> str:
             numbers = {rank: v for rank, v in fact.ranks.items() if isinstance(v, int | float)}
             if len(set(numbers.values())) > 1:
                 return min(numbers, key=lambda rank: (numbers[rank], rank))
-    named = (rank for fact in facts for rank in fact.ranks if rank and isinstance(fact.value, int | float))
+    named = (r for fact in facts for r in fact.ranks if r not in ("", "draft") and isinstance(fact.value, int | float))
     return next(named, "")
 
 

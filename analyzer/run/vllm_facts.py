@@ -162,7 +162,7 @@ def _plan(event: Event, facts: Facts) -> None:
 
 def _cpu_space(event: Event, facts: Facts) -> None:
     facts.add("pool.available_bytes", event.get("available"), event.record, rank=rank_of(event))
-    facts.add("gpu.total", event.get("total"), event.record, rank=rank_of(event))
+    facts.add("host.total", event.get("total"), event.record, rank=rank_of(event))
 
 
 def _xpu_profile(event: Event, facts: Facts) -> None:

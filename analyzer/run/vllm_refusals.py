@@ -41,8 +41,8 @@ def _no_memory(fields: dict[str, Any], where: Where, facts: Facts) -> None:
 
 
 def _cpu_above_node(fields: dict[str, Any], where: Where, facts: Facts) -> None:
-    _once(facts, "gpu.free_before_load", fields.get("free"), where)
-    _once(facts, "gpu.total", fields.get("total"), where)
+    _once(facts, "host.free", fields.get("free"), where)
+    _once(facts, "host.total", fields.get("total"), where)
     facts.add("sizing.requested", fields.get("requested"), where, rank="")
 
 

@@ -171,6 +171,8 @@ VOCABULARY: dict[str, Spec] = {
     "pool.refused": Spec("bool", "no memory was left for any block"),
     "state.mode": Spec("name", "how recurrent states are cached for prefix reuse (none, align, all)"),
     "state.padding": Spec("fraction", "share by which a state is padded to an attention page"),
+    "host.total": Spec("bytes", "memory of the host (NUMA node) that the CPU back end works in", "min"),
+    "host.free": Spec("bytes", "memory of the host that was free when the CPU back end wanted its pool", "min"),
     "launch.differs": Spec("name", "arguments that processes (nodes) of one run were given differently"),
     "load.generated_rate": Spec("rate", "sum of the printed generation rates: above 0 if tokens were generated"),
     # failure (see analyzer/run: what the outcome rests on)

@@ -12,8 +12,9 @@ Inputs (overrides take the same names, base units): ``gpu.total``, ``sizing.frac
 ``activation.bytes``, ``non_torch.bytes``, ``graphs.applied``, ``sizing.multimodal_reserve``, ``pool.available_bytes``,
 ``pool.user_bytes`` (infinite: not given), ``pool.user_blocks`` (infinite: no override), ``pool.bytes_per_token``,
 ``pool.block_bytes``, ``pool.block_tokens``, ``pool.padding_waste`` (share of each block that padding takes),
-``args.decode_context_parallel_size`` (times that many tokens); for hybrid models of known geometry ``limit.context``,
-``spec.draft_tokens`` and ``draft.layers``.
+``args.decode_context_parallel_size`` (times that many tokens), ``pool.tokens`` (of the smallest worker, where
+only tokens are printed); for hybrid models of known geometry ``limit.context``, ``spec.draft_tokens`` and
+``draft.layers``.
 """
 
 from __future__ import annotations
@@ -70,10 +71,14 @@ class VllmSizing:
             values[name] = float(value)
         steps: list[str] = []
         size = self._available(values, steps)
-        if size is None:
-            unchanged = values == {**NEUTRAL, **self.inputs}
-            return Solution(self.tokens_known if unchanged else None, steps=(*steps, self.tokens_step))
-        tokens = self._tokens(max(0.0, size), values, steps)
+        changed = {name for name, value in values.items() if value != {**NEUTRAL, **self.inputs}.get(name)}
+        if size is not None:
+            tokens = self._tokens(max(0.0, size), values, steps)
+        else:
+            tokens = self.tokens_known if changed <= {"pool.tokens"} else None
+            steps.append(self.tokens_step)
+        if tokens is not None and "pool.tokens" in changed:
+            tokens *= values["pool.tokens"] / self.inputs["pool.tokens"]
         running = None
         if tokens is not None and (context := values.get("limit.context")) and "limit.running_requested" in values:
             running = min(values["limit.running_requested"], tokens / context)
@@ -84,11 +89,14 @@ class VllmSizing:
         if math.isfinite(values["pool.user_bytes"]):
             steps.append(f"available = {show_bytes(values['pool.user_bytes'])}, as given")
             return values["pool.user_bytes"]
+        base = self.inputs.get("pool.available_bytes")
+        if base is not None and values["pool.available_bytes"] != base:
+            steps.append(f"available = {show_bytes(values['pool.available_bytes'])}")
+            return values["pool.available_bytes"]
         if self.ledger is not None:
             return self._by_ledger(values, self.ledger, steps)
-        base = self.inputs.get("pool.available_bytes")
-        if base is None or values.get("pool.available_bytes") != base:
-            return values.get("pool.available_bytes")
+        if base is None:
+            return None
         steps.append(f"available = {show_bytes(base)}, as printed")
         return self._changed(base, values, steps)
 

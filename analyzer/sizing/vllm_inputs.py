@@ -82,7 +82,7 @@ def build(run: Run) -> VllmSizing | None:
         return None
     draft = _Draft(run, _tightest(facts))
     draft.take("gpu.total", "weights.loaded", "activation.bytes", "non_torch.bytes", "sizing.multimodal_reserve")
-    draft.take("pool.available_bytes", "pool.block_tokens", "pool.padding_waste", "limit.context")
+    draft.take("pool.tokens", "pool.available_bytes", "pool.block_tokens", "pool.padding_waste", "limit.context")
     draft.take("limit.running_requested", "args.decode_context_parallel_size")
     if "weights.loaded" not in draft.values and (on_disk := draft.fact("weights.on_disk")) is not None:
         draft.values["weights.loaded"] = on_disk
@@ -121,6 +121,8 @@ def _tightest(facts: Facts) -> str:
 
 
 def _fraction(draft: _Draft) -> None:
+    if draft.facts.value("args.device") == "cpu":
+        return  # the CPU back end takes a given number of bytes
     draft.take("sizing.fraction")
     if "sizing.fraction" in draft.values or draft.facts.value("sizing.fraction_default") is not True:
         return
@@ -145,7 +147,7 @@ def _user_limits(draft: _Draft) -> None:
     printed = draft.values.get("pool.available_bytes")
     given = draft.fact("pool.user_bytes")
     if given is not None and (printed is None or abs(printed - given) <= max(2 * ROUNDING, SAME * given)):
-        draft.values["pool.user_bytes"] = printed or given
+        draft.values["pool.user_bytes"] = given
 
 
 def _ledger(draft: _Draft) -> tuple[str, ...] | None:
@@ -264,7 +266,7 @@ def _per_token(draft: _Draft, known: float | None) -> str:
     tokens = known or facts.value("pool.tokens")
     if (profiled := draft.fact("pool.profiled_blocks")) and block:
         tokens = profiled * block
-    size = values.get("pool.available_bytes") or values.get("pool.user_bytes")
+    size = values.get("pool.user_bytes") or values.get("pool.available_bytes")
     if tokens and size:
         values["pool.bytes_per_token"] = size / tokens
         if known is None:

@@ -223,3 +223,15 @@ def test_nodes_that_were_given_different_arguments() -> None:
     worker = line("non-default args: {'model_tag': 'm', 'nnodes': 2, 'headless': True, 'node_rank': 1}")
     assert read(head + worker).facts.value("launch.differs") == "spec_method, spec_tokens"
     assert "launch.differs" not in read(head + head).facts
+
+
+def test_v0_prints_totals_of_speculation() -> None:
+    text = (
+        "Speculative metrics: Draft acceptance rate: {r}, System efficiency: 0.3, Number of speculative tokens: 4, "
+        "Number of accepted tokens: {a}, Number of draft tokens: {d}, Number of emitted tokens: {e}."
+    )
+    log = line(text.format(r=0.5, a=200, d=400, e=300)) + line(text.format(r=0.4, a=240, d=600, e=390))
+    facts = read(log).facts
+    assert (facts.value("spec.drafted"), facts.value("spec.accepted")) == (600, 240)
+    assert facts.value("spec.accept_length") == pytest.approx(90 / (200 / 4))
+    assert facts.value("spec.acceptance") == pytest.approx(40 / 200)
