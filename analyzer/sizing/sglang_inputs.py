@@ -133,7 +133,7 @@ def _take_cell(draft: Draft, cell: Cell, rest: float | None, margin: float, prin
         )
     else:
         draft.inputs["sizing.cell"] = cell.bytes
-        if cell.calibrated:
+        if cell.calibrated or _origin(draft.facts, "pool.bytes") == "derived":
             draft.calibrated.append("sizing.cell")
 
 
