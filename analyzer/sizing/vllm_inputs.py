@@ -367,7 +367,7 @@ def _write_facts(draft: _Draft, model: VllmSizing) -> None:
     """Facts that only the formula gives."""
     facts, values = draft.facts, draft.values
 
-    def add(name: str, value: float | None, proof: str) -> None:
+    def add(name: str, value: float | str | None, proof: str) -> None:
         if value is not None and name not in facts:
             facts.add(name, value, facts.where(proof), rank=draft.rank, origin="derived")
 
@@ -383,3 +383,9 @@ def _write_facts(draft: _Draft, model: VllmSizing) -> None:
         add("pool.bytes_per_token", values["pool.bytes_per_token"], "pool.tokens")
     add("pool.block_bytes", values.get("pool.block_bytes"), "pool.swap_blocks")
     add("pool.groups", values.get("pool.groups"), "pool.blocks")
+    if "pool.tokens" in facts:
+        given = "pool.user_bytes" in values or "pool.user_blocks" in values
+        add("pool.bound_by", "user-cap" if given else "memory", "pool.tokens")
+    if "limit.running_requested" in values:
+        add("limit.running", values["limit.running_requested"], "limit.running_requested")
+        add("limit.bound_by", "seqs", "limit.running_requested")
