@@ -226,6 +226,9 @@ def _tokens(events: list[Event], facts: Facts) -> None:
         facts.add("pool.tokens", event.get("tokens"), event.record, rank=rank)
         facts.add("limit.concurrency", event.get("concurrency"), event.record, rank=rank)
         _served_context(event, facts)
+    cores = {event.record.process for event in events if _ENGINE_CORE.match(event.record.process)}
+    if len(cores) > 1 and "args.data_parallel_size" not in facts:
+        facts.add("args.data_parallel_size", len(cores), events[-1].record, rank="", origin="derived")
 
 
 def _concurrency(events: list[Event], facts: Facts) -> None:
@@ -356,6 +359,8 @@ FACT_KINDS: dict[str, Writer] = {
     "max_concurrency": _concurrency,
     "cache_config_info": _cache_config,
     "spec_drafter_loading": _each(_drafter),
+    "engine_ready": _each(),
+    "compile_seconds": _each(),
     "spec_worker_v0": _each(_proposer),
     **{kind: _each(write_refusal) for kind in REFUSALS},
 }

@@ -7,10 +7,14 @@ counts, see ``ordered``.
 
 from __future__ import annotations
 
+from typing import Any
+
 from analyzer.events import Event
 from analyzer.run.model import Run
 from analyzer.run.vllm_facts import Lines
 
+FIELD_KINDS = ("kv_tokens", "kv_below_context", "rank_assigned", "engine_ready", "compile_seconds")
+"""Kinds whose wording or fields tell more than the kind."""
 VERSION_KINDS = ("banner", "api_server_version", "engine_init", "engine_dump")
 
 Bound = tuple[str, str]
@@ -77,18 +81,37 @@ def _fields(event: Event) -> list[Bound]:
         found.append(("0.28.0", "") if "concurrency" in fields else ("0.8.0", "0.27.1"))
         if fields.get("pool_device") not in (None, "GPU"):
             found.append(("0.30.0", ""))
+        if event.record.process == "EngineCore":
+            found.append(("0.18.0", ""))
+        elif event.record.process.startswith("EngineCore_DP"):
+            found.append(("0.10.2", ""))
     elif event.kind == "kv_below_context" and "models's" in event.record.text:
         found.append(("", "0.21.0"))
     elif event.kind == "kv_below_context" and "the model's" in event.record.text:
         found.append(("0.22.0", ""))
+    elif event.kind == "rank_assigned":
+        found.append(_rank_layout(fields))
+    elif event.kind == "engine_ready":
+        found.append(("", "0.19.2") if " seconds" in event.record.text else ("0.20.0", ""))
+    elif event.kind == "compile_seconds":
+        found.append(("", "0.17.1") if "compile takes" in event.record.text else ("0.18.0", ""))
     return found
+
+
+def _rank_layout(fields: dict[str, Any]) -> Bound:
+    """Which ranks a worker names: PCP from 0.12, EPLB from 0.17, ETP from 0.30."""
+    if "etp_rank" in fields:
+        return "0.30.0", ""
+    if "eplb_rank" in fields:
+        return "0.17.0", "0.29.0"
+    return ("0.12.0", "0.16.1") if "pcp_rank" in fields else ("0.8.0", "0.11.1")
 
 
 def bracket(lines: Lines) -> tuple[str, str]:
     """Lowest and highest version that the lines allow; ``""`` is open."""
     low = high = ""
     bounds = [KINDS[kind] for kind in lines if kind in KINDS]
-    for kind in ("kv_tokens", "kv_below_context"):
+    for kind in FIELD_KINDS:
         bounds += [bound for event in lines.get(kind, [])[:1] for bound in _fields(event)]
     for lower, upper in bounds:
         if lower and (not low or version_key(lower) > version_key(low)):

@@ -202,7 +202,7 @@ def test_versions_sort() -> None:
 def test_version_is_bracketed_from_shapes() -> None:
     run = read(line("Available KV cache memory: 2.43 GiB") + line("GPU KV cache size: 39,072 tokens"))
     assert run.version is None
-    assert run.version_range == (">=0.9.0", "<=0.27.1")
+    assert run.version_range == (">=0.10.2", "<=0.27.1")
     assert run.version_basis == "shapes"
 
 
