@@ -8,6 +8,7 @@ the texts of exceptions, ``vllm_version`` the version.
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
 from typing import Any
 
@@ -118,9 +119,16 @@ class VllmFolder:
         fields = {name: value for name, value in event.fields.items() if value == value}
         if event.kind == "spec_stats_v0":
             fields = self._interval_of_totals(fields)
-        elif "accept_length" in fields and before(self._version, _ACCEPT_LENGTH_WITHOUT_BONUS):
+        elif "accept_length" in fields and self._lacks_bonus(fields):
             fields["accept_length"] += 1
         self.series.feed(replace(event, fields=fields), decode=False)
+
+    def _lacks_bonus(self, fields: dict[str, Any]) -> bool:
+        """Whether the printed mean is the sum of the rates by position alone; by the version where none are printed."""
+        rates = re.findall(r"\d+\.\d+", str(fields.get("positions", "")))
+        if rates:
+            return abs(sum(map(float, rates)) - float(fields["accept_length"])) < 0.02
+        return before(self._version, _ACCEPT_LENGTH_WITHOUT_BONUS)
 
     def _interval_of_totals(self, totals: dict[str, Any]) -> dict[str, Any]:
         """V0 prints totals since the start: what was added since its line before."""
