@@ -23,6 +23,7 @@ STAGE_OF: dict[str, str] = {
     "server_args": "arguments",
     "distributed_begin": "init",
     "distributed_end": "init",
+    "parallel_begin": "init",
     "parallel_end": "init",
     "memory_baseline": "init",
     "load_weight_begin": "weights",

@@ -22,6 +22,7 @@ Bound = tuple[str, str]
 
 KINDS: dict[str, Bound] = {
     "distributed_begin": ("", "0.5.20"),
+    "parallel_begin": ("0.5.21", ""),
     "parallel_end": ("0.5.21", ""),
     "memory_baseline": ("0.5.21", ""),
     "kv_dtype": ("0.5.3", "0.5.12"),
