@@ -89,17 +89,27 @@ def charged_cell(draft: Draft, rest: float | None, draft_charged: bool, printed_
     counted = depth * layers
     if abs(counted - round(counted)) <= max(0.35, 0.02 * counted):
         counted = float(round(counted))
-    # the whole depth of the target counted as the draft's: known from the config, not from the pool
-    whole_depth = counted == number("model.layers") and not draft.span.likely("0.5.18")
+    calibrated = not _expected(draft, counted)
     return Cell(
-        base * (1 + counted / layers), "", base_margin, not whole_depth, target, stored, ratio, counted, layers, depth
+        base * (1 + counted / layers), "", base_margin, calibrated, target, stored, ratio, counted, layers, depth
     )
+
+
+def _expected(draft: Draft, counted: float) -> bool:
+    """Whether the version's own rule gives ``counted`` draft layers, so that they need not be read off the pool.
+
+    The whole depth of the target up to 0.5.17 (known from its config), none without a draft path up to 0.5.19.
+    """
+    if counted == draft.number("model.layers"):
+        return not draft.span.likely("0.5.18")
+    path = draft.argument("speculative_draft_model_path")
+    return counted == 0 and path in (None, "", "None") and not draft.span.likely("0.5.20")
 
 
 def _layers(draft: Draft, target: float, draft_part: float) -> float | None:
     """KV layers of the target for one of the draft, from the two pools; None where rounding hides them."""
     size, rounding = draft.number("draft.pool.bytes"), draft.number("draft.pool.rounding") or 0.0
-    if not size or not draft_part or rounding / size > MOST_ROUNDING:
+    if not size or not draft_part or rounding / size * target / draft_part > 0.4:
         return None
     return _whole(target / draft_part)
 
