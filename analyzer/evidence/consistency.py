@@ -32,8 +32,10 @@ def _files(folder: ModelFolder) -> list[Issue]:
     issues = [
         Issue("unreadable", unreadable, len(broken) + len(held)),
         Issue("truncated", cut, len(held) + len(folder.ggufs)),
-        Issue("missing_shards", tuple(_gaps(folder)), len(folder.files)),
     ]
+    if not held and not broken:
+        return issues  # config and index alone, as people send them: nothing is missing from that
+    issues.append(Issue("missing_shards", tuple(_gaps(folder)), len(folder.files)))
     if folder.index is None:
         return issues
     named = set(folder.index.values())
