@@ -14,14 +14,21 @@ from analyzer.evidence.components import component_of
 from analyzer.evidence.issues import Issue
 from analyzer.evidence.model_dir import ModelFolder
 from analyzer.evidence.modules import Module, modules_of
-from analyzer.evidence.quantization import Quantization
+from analyzer.evidence.quantization import PACKED_DTYPES, Quantization
 
 _QUANTISED_PARTS = frozenset({"attention", "linear attention", "MLP", "experts", "shared experts", "MTP"})
 _NEVER_PACKED = re.compile(
     r"(norm|conv1d|A_log|dt_bias|router|\.gate|embed\w*|\.fc|eh_proj|head|indexer\.\w*|rotary\w*)$"
 )
 _PREFIXES = ("model.language_model.", "language_model.model.", "language_model.", "model.", "thinker.model.", "")
-_FUSED = {"qkv_proj": "q_proj", "gate_up_proj": "gate_proj", "in_proj_qkvz": "in_proj_qkv", "in_proj_ba": "in_proj_b"}
+_FUSED = {
+    "q_proj": "qkv_proj", "k_proj": "qkv_proj", "v_proj": "qkv_proj", "gate_proj": "gate_up_proj",
+    "up_proj": "gate_up_proj", "in_proj_qkv": "in_proj_qkvz", "in_proj_z": "in_proj_qkvz", "in_proj_a": "in_proj_ba",
+    "in_proj_b": "in_proj_ba",
+}  # fmt: skip
+"""A module of the files and the fused layer that engines build of it; ignore lists may name either."""
+_KNOWN = frozenset({"compressed-tensors", "modelopt", "awq", "gptq", "fp8", "mxfp4"})
+"""Methods whose declarations are understood well enough to contradict them."""
 _MARLIN_OUT, _MARLIN_IN = 64, 64
 
 
@@ -34,12 +41,12 @@ def check_quantization(folder: ModelFolder) -> list[Issue]:
     issues = [_twins(modules.values())]
     if not quant.method:
         return [*issues, Issue("undeclared", tuple(m.name for m in packed), len(modules))]
-    if quant.method == "bitsandbytes" and not packed:  # quantised while loading
+    if quant.method not in _KNOWN:
         return issues
-    if not packed:
-        online = quant.method in ("fp8", "bitsandbytes") or quant.source == ""
+    if not packed and not any(t.dtype in PACKED_DTYPES and len(t.shape) > 1 for t in folder.all_tensors):
+        online = quant.method == "fp8" and quant.block is None  # plain weights may be quantised while loading
         whole = tuple(m.name for m in modules.values() if _quantisable(m, folder))
-        return [*issues, Issue("declared_but_plain", whole if not online or _block_fp8(quant) else (), len(modules))]
+        return [*issues, Issue("declared_but_plain", () if online else whole, len(modules))]
     entries = [e for e in quant.ignore if not _class_name(e)]
     unmatched, renamed = [], []
     declared: dict[str, str] = {}
@@ -102,7 +109,7 @@ def _matches(quant: Quantization, entry: str, name: str) -> bool:
     if test(name):
         return True
     stem, _, last = name.rpartition(".")
-    return any(part == last and test(f"{stem}.{fused}") for fused, part in _FUSED.items())
+    return last in _FUSED and test(f"{stem}.{_FUSED[last]}")
 
 
 def _renamed(entry: str) -> list[str]:
@@ -132,7 +139,3 @@ def _escape(prefix: str, head: str) -> str:
 
 def _class_name(entry: str) -> bool:
     return "." not in entry and entry[:1].isupper()
-
-
-def _block_fp8(quant: Quantization) -> bool:
-    return quant.method == "fp8" and quant.block is not None

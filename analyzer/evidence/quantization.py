@@ -33,8 +33,8 @@ class Quantization:
 
     ``method`` as engines name it (``compressed-tensors``, ``awq``, ``gptq``, ``fp8``, ``modelopt`` …), ``format`` its
     sub-format, ``ignore`` the modules that are said to stay unquantised as written there, ``style`` how those names
-    are meant: ``exact`` (name or ``re:`` pattern), ``substring``, ``glob``. ``kv_dtype`` is the KV type that the
-    checkpoint asks for.
+    are meant: ``exact`` (name or ``re:`` pattern), ``part`` (whole parts, anywhere in the name), ``glob``.
+    ``kv_dtype`` is the KV type that the checkpoint asks for.
     """
 
     method: str = ""
@@ -88,9 +88,11 @@ def _from_config(section: dict[str, Any], source: str) -> Quantization:
     if method == "bitsandbytes":
         bits = 8 if section.get("load_in_8bit") else 4
         kind = str(section.get("bnb_4bit_quant_type", "")) if bits == 4 else "int8"
-        return Quantization(method, kind, bits, ignore=_names(section.get("llm_int8_skip_modules")), style="substring",
+        return Quantization(method, kind, bits, ignore=_names(section.get("llm_int8_skip_modules")), style="part",
                             source=source)  # fmt: skip
-    ignore = section.get("modules_to_not_convert") or section.get("ignored_layers") or section.get("ignore")
+    ignore = _names(section.get("modules_to_not_convert") or section.get("ignored_layers") or section.get("ignore"))
+    if isinstance(section.get("dynamic"), dict):  # GPTQModel: "-:pattern" leaves modules plain
+        ignore += tuple(f"re:{key[2:]}" for key in section["dynamic"] if str(key).startswith("-:"))
     block = section.get("weight_block_size")
     sizes = [whole(n) for n in block] if isinstance(block, list) and len(block) == 2 else []
     return Quantization(
@@ -99,8 +101,8 @@ def _from_config(section: dict[str, Any], source: str) -> Quantization:
         whole(section.get("bits")) or whole(section.get("w_bit")) or (8 if method == "fp8" else None),
         whole(section.get("group_size")) or whole(section.get("q_group_size")),
         (sizes[0], sizes[1]) if len(sizes) == 2 and sizes[0] and sizes[1] else None,
-        _names(ignore),
-        style="substring" if method in ("awq", "gptq") else "exact",
+        ignore,
+        style="part" if method in ("awq", "gptq") else "exact",
         source=source,
     )
 
@@ -147,11 +149,12 @@ def _matcher(entry: str, style: str) -> Callable[[str], bool]:
         except (re.error, RecursionError):
             pattern = None
         return (lambda name: pattern.match(name) is not None) if pattern else (lambda name: False)
-    if style == "glob" and any(c in entry for c in "*?["):
-        glob = re.compile(fnmatch.translate(entry))
-        return lambda name: glob.match(name) is not None
-    if style == "substring":
-        return lambda name: entry in name
+    if "*" in entry or (style == "glob" and any(c in entry for c in "?[")):
+        globs = [re.compile(fnmatch.translate(pattern)) for pattern in (entry, f"{entry}.*")]
+        return lambda name: any(glob.match(name) for glob in globs)
+    if style == "part":
+        part = f".{entry.strip('.')}."
+        return lambda name: part in f".{name}."
     return lambda name: name == entry or name.startswith(f"{entry}.") or name.endswith(f".{entry}")
 
 
