@@ -82,22 +82,21 @@ class Framer:
         return out
 
     def _take(self, lines: list[str]) -> None:
-        unwrapper = self._unwrapper
-        while lines:
+        unwrapper, at = self._unwrapper, 0
+        while at < len(lines):
             first = self.lines + 1
             if unwrapper is None:
-                taken = len(lines)
-                self._plain(lines, first)
+                part = lines
+                self._plain(part, first)
             elif unwrapper.idle:
-                part = lines[: unwrapper.room]
-                taken = len(part)
+                part = lines[at : at + unwrapper.room]
                 self._plain(part, first)
                 unwrapper.watch(part)
             else:
-                spans, taken = unwrapper.feed(lines, first)
-                self._spans(spans)
-            self.lines += taken
-            lines = lines[taken:]
+                part = lines[at : at + unwrapper.room]
+                self._spans(unwrapper.feed(part, first))
+            self.lines += len(part)
+            at += len(part)
 
     def _spans(self, spans: Iterable[Span]) -> None:
         for text, first, last in spans:

@@ -34,14 +34,15 @@ class Joiner:
         """Whether a line ended in LF alone."""
         self._by_header: dict[str, Block] = {}
         self._open: dict[str, list[Block]] = {}
-        self._newest: Block | None = None
-        """The block or bar that the latest line of no prefix grew."""
+        self._bar: Bar | None = None
+        """The bar that the latest line was a frame of."""
 
     def engine(self, record: Record, header: str, cr: bool) -> None:
         """A line with an engine prefix.
 
         ``header`` is everything before the message where the engine repeats it on each line of a record, else empty.
         """
+        self._close_bar()
         if (
             self.last is not None
             and header
@@ -80,13 +81,13 @@ class Joiner:
 
     def raw(self, record: Record) -> None:
         """A line without an engine prefix; it may have a process tag."""
+        self._close_bar()
         text, line, key = record.text, record.line, _key(record)
         opened = self._open.get(key)
         while opened:
             block = opened[-1]
             if not block.closed and block.accepts(text):
                 block.append(text, line)
-                self._newest = block
                 return
             if (
                 not block.closed
@@ -98,7 +99,6 @@ class Joiner:
                 break  # cut short or interrupted: its frames may go on after this line
             self._close(block)
             opened.pop()
-        self._close_bar()
         if begins_traceback(text) or text.endswith(TRACEBACK):
             at = 0 if begins_traceback(text) else text.rindex("Traceback")
             self._flush_last()
@@ -122,15 +122,13 @@ class Joiner:
     def bar(self, record: Record) -> None:
         """One frame of a progress bar."""
         key = re.sub(r"[\d.\s]+", "0", record.text.partition("%")[0]) + "\0" + _key(record)
-        newest = self._newest
-        if isinstance(newest, Bar) and not newest.closed and newest.header == key:
-            newest.frame(record.text, record.last_line)
+        if self._bar is not None and not self._bar.closed and self._bar.header == key:
+            self._bar.frame(record.text, record.last_line)
             return
         self._close_bar()
         self._flush_last()
-        bar = Bar(record, key)
-        self.queue.append(bar)
-        self._newest = bar
+        self._bar = Bar(record, key)
+        self.queue.append(self._bar)
 
     def blank(self, record: Record) -> None:
         """A line with nothing in it, or nothing behind the process tag."""
@@ -185,7 +183,6 @@ class Joiner:
         """Closes what the process of ``record`` has ended by saying something else, and what waited too long."""
         if not self.queue:
             return
-        self._close_bar()
         for key in [key for key, block in self._by_header.items() if self._over(block, record)]:
             self._close(self._by_header.pop(key))
         for key, blocks in list(self._open.items()):
@@ -228,7 +225,6 @@ class Joiner:
             self._by_header[header] = block
         else:
             self._open.setdefault(key, []).append(block)
-        self._newest = block
 
     def _plain(self, record: Record) -> None:
         self._flush_last()
@@ -261,9 +257,9 @@ class Joiner:
         self.drain()
 
     def _close_bar(self) -> None:
-        if isinstance(self._newest, Bar):
-            self._close(self._newest)
-        self._newest = None
+        if self._bar is not None:
+            self._close(self._bar)
+            self._bar = None
 
     def _close(self, block: Block) -> None:
         block.closed = True
@@ -272,7 +268,7 @@ class Joiner:
     def _forget(self) -> None:
         self._by_header.clear()
         self._open.clear()
-        self._newest = None
+        self._bar = None
 
 
 def _key(record: Record) -> str:

@@ -15,7 +15,6 @@ from functools import cache
 from analyzer.framing.engine import LEVELS
 
 WINDOW = 256
-_WINDOW_CHARS = 128 << 10
 _NARROWEST, _WIDEST = 60, 500
 _TAG_SLACK = 24
 _ENOUGH = 3
@@ -51,34 +50,33 @@ class Unwrapper:
         self._width = 0
         self._held: list[str] = []
         self._held_first = 1
-        self._chars = 0
         self._open: tuple[list[str], int, int, str] | None = None
 
     @property
     def room(self) -> int:
-        """How many lines ``watch`` takes before it judges."""
+        """How many lines ``watch`` or ``feed`` takes at a time."""
         return WINDOW - len(self._held)
 
     def watch(self, lines: list[str]) -> None:
-        """Notes lines that went by while ``idle``; no more than ``room`` at a time."""
+        """Notes lines that went by while ``idle``."""
         self._held += lines
         if len(self._held) >= WINDOW:
             self._width = wrap_width(self._held)
             self.idle = not self._width
             self._held.clear()
 
-    def feed(self, lines: list[str], first: int) -> tuple[list[Span], int]:
-        """What can be said of ``lines`` (the first has the number ``first``), and how many of them were taken."""
+    def feed(self, lines: list[str], first: int) -> list[Span]:
+        """What can be said now of ``lines``, of which the first has the number ``first``."""
         if self._width:
-            return self._join(lines, first), len(lines)
+            spans = self._join(lines, first)
+            if any(len(line) > self._width + _TAG_SLACK for line in lines):
+                spans += self.flush()  # another paste, which was not wrapped
+                self._width, self.idle = 0, True
+            return spans
         if not self._held:
             self._held_first = first
-        for taken, line in enumerate(lines, 1):
-            self._held.append(line)
-            self._chars += len(line)
-            if len(self._held) >= WINDOW or self._chars > _WINDOW_CHARS:
-                return self._decide(), taken
-        return [], len(lines)
+        self._held += lines
+        return self._decide() if len(self._held) >= WINDOW else []
 
     def flush(self) -> list[Span]:
         """Everything held back."""
@@ -90,7 +88,6 @@ class Unwrapper:
 
     def _decide(self) -> list[Span]:
         held, self._held = self._held, []
-        self._chars = 0
         self._width = wrap_width(held)
         self.idle = not self._width
         if self.idle:
@@ -140,15 +137,23 @@ def _is_broken(line: str, rest: str) -> bool:
 
 def wrap_width(lines: list[str]) -> int:
     """The width at which ``lines`` were wrapped, 0 if they were not."""
-    sizes = [len(line) - line.endswith("\r") for line in lines]
+    sizes = list(map(len, lines))
     widest = max(sizes, default=0)
     if not _NARROWEST <= widest <= _WIDEST + _TAG_SLACK:
         return 0
+    if lines[sizes.index(widest)].endswith("\r"):
+        sizes = [len(line) - line.endswith("\r") for line in lines]
     counts = Counter(size for size in sizes if size >= widest - _TAG_SLACK)
+    fresh = _pattern("fresh").match
+    wider = 0
     for width in sorted(counts, reverse=True):
-        if counts[width] < 2 or sum(size > width for size in sizes) > len(sizes) * 0.03:
+        if wider > len(sizes) * 0.03:
+            return 0
+        wider += counts[width]
+        if counts[width] < 2:
             continue
-        if _is_wrapped_at(width, lines, sizes):
+        rests = sum(size == width and not fresh(rest) for size, rest in zip(sizes, lines[1:], strict=False))
+        if rests >= 2 and _is_wrapped_at(width, lines, sizes):
             return width
     return 0
 
