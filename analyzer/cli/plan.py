@@ -24,6 +24,9 @@ def plan_command(
     version: Annotated[str, typer.Option("--version", help="The engine's version; the newest known without.")] = "",
     draft_dir: Annotated[Path | None, typer.Option("--draft-dir", help="The folder of a separate draft.")] = None,
     taken: Annotated[str, typer.Option("--taken", help="Memory that other programs hold, like 6GiB.")] = "",
+    weights: Annotated[
+        str, typer.Option("--weights", help="Size of all weight files, where the folder holds only the config.")
+    ] = "",
     like: Annotated[
         str | None, typer.Option("--like", help="A log of the same set-up: its figures replace estimates.")
     ] = None,
@@ -40,7 +43,7 @@ def plan_command(
     from analyzer.planning.forecast import document, forecast, judge
     from analyzer.planning.paper import exit_status
 
-    launch = launch_of(engine, version, gpu_memory, words, draft_dir=draft_dir, taken=taken)
+    launch = launch_of(engine, version, gpu_memory, words, draft_dir=draft_dir, taken=taken, weights=weights)
     if like is not None:
         from analyzer.planning.likeness import like as with_figures
 

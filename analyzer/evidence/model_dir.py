@@ -123,7 +123,7 @@ def inspect_model(path: str | Path) -> ModelFolder:
 
     Raises ``UserError`` (status 3) if there is nothing there that belongs to a model.
     """
-    place = Path(path)
+    place = _snapshot(Path(path))
     try:
         files = _files(place)
     except OSError as error:
@@ -155,6 +155,21 @@ def inspect_model(path: str | Path) -> ModelFolder:
         str(place), config, geometry_of(config), quantization, shards, ggufs, index, index_name, total,
         generation if isinstance(generation, dict) else {}, files, problems, has_config,
     )  # fmt: skip
+
+
+def _snapshot(place: Path) -> Path:
+    """The revision inside a folder of the hub's cache (``models--owner--name``); other paths as they are."""
+    snapshots = place / "snapshots"
+    if (place / "config.json").exists() or not snapshots.is_dir():
+        return place
+    try:
+        main = (place / "refs" / "main").read_text(encoding="ascii")[:100].strip()
+    except (OSError, ValueError):
+        main = ""
+    if main.isalnum() and (snapshots / main).is_dir():
+        return snapshots / main
+    revisions = sorted(p for p in snapshots.iterdir() if p.is_dir())
+    return revisions[0] if len(revisions) == 1 else place
 
 
 def count_mtp_layers(names: list[str], config: ModelConfig) -> int:

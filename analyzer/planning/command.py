@@ -21,17 +21,20 @@ def launch_of(
     *,
     draft_dir: Path | None = None,
     taken: str = "",
+    weights: str = "",
 ) -> Launch:
     """The launch that ``words`` (model folder and engine flags) describe. Raises ``UserError`` for what is wrong."""
     flags = parse_flags(engine, words)
     folders = [word for word in flags.positional if Path(word).exists()]
+    if not folders and flags.positional:
+        raise UserError(f"there is no model folder {flags.positional[0]}", status=3)
     if len(folders) != 1:
-        given = " ".join(flags.positional) or "nothing"
-        raise UserError(f"give one model folder; {given} was given beside flags")
+        raise UserError(f"give one model folder, not {len(folders)}")
     draft = inspect_model(draft_dir) if draft_dir is not None else None
     return Launch(
         engine, version, _size("--gpu-memory", gpu_memory), inspect_model(folders[0]), flags.args, flags.spelled,
         flags.other, draft, _size("--taken", taken) if taken else 0.0,
+        _size("--weights", weights) if weights else 0.0,
     )  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from analyzer.evidence.model_facts import package_facts
 from analyzer.planning.launch import Estimate, Launch
 from analyzer.run.model import Run
 from analyzer.sizing.base import SizingModel
+from analyzer.units import GIB
 
 if TYPE_CHECKING:
     from analyzer.diagnosis import Judgement
@@ -46,6 +47,11 @@ class Forecast:
 def forecast(launch: Launch) -> Forecast:
     """The forecast of ``launch``: middle, worst and best case."""
     middle = _one(launch, None)
+    if launch.weights_total:
+        source = "--weights" if launch.weights_given else "the shard index"
+        middle.notes.append(
+            f"weights of {launch.weights_total / GIB:.2f} GiB as {source} says, spread evenly over ranks"
+        )
     if middle.trouble:
         return middle
     worst = {e.name: e.high for e in middle.estimates}
@@ -63,9 +69,9 @@ def middle(launch: Launch) -> Forecast:
 def _one(launch: Launch, scale: dict[str, float] | None) -> Forecast:
     if unknown := launch.folder.geometry.unknown:
         return _untold(launch, f"the cache sizes of this model are not known: {unknown}")
-    if not launch.folder.tensors:
-        return _untold(launch, "the folder holds no readable weights, so the size of the load is not known")
-    if launch.folder.problems_with_weights:
+    if not launch.folder.tensors and not launch.weights_total:
+        return _untold(launch, "the folder holds no readable weights: give their size (--weights 16GiB)")
+    if launch.folder.problems_with_weights and not launch.weights_total:
         return _untold(launch, "weight files are missing, cut off or refused (kvautopsy inspect names them)")
     return _sglang(launch, scale) if launch.engine == "sglang" else _vllm(launch, scale)
 

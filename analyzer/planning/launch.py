@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from analyzer.evidence.components import Ranks
 from analyzer.evidence.model_dir import ModelFolder
 from analyzer.run.facts import Fact, Where
 from analyzer.run.vocabulary import spec_of
@@ -39,6 +40,8 @@ class Launch:
     draft: ModelFolder | None = None
     taken: float = 0.0
     """Memory that other programs hold on the device before the start."""
+    weights_given: float = 0.0
+    """Bytes of all weight files, where the folder holds only config and index; 0 for none."""
     known: dict[str, float] = field(default_factory=dict)
     """Figures of a real log of the same set-up, by estimate name; they replace the estimates."""
     known_from: str = ""
@@ -71,6 +74,20 @@ class Launch:
     def attention_dp(self) -> int:
         """Data-parallel attention groups inside TP (SGLang)."""
         return max(1, int(self.number("data_parallel_size", 1))) if self.on("enable_dp_attention") else 1
+
+    @property
+    def weights_total(self) -> float:
+        """Bytes of all weights where the files are not there to be read: as given, else as the index says; else 0."""
+        folder = self.folder
+        if folder.shards or folder.ggufs:
+            return 0.0
+        return self.weights_given or float(folder.index_total or 0)
+
+    def target_bytes(self, ranks: Ranks) -> float:
+        """Bytes of the target on its largest rank; an even share where only the total is known."""
+        if total := self.weights_total:
+            return total / (self.tp * self.pp)
+        return float(max(self.folder.rank_bytes(ranks).target, default=0))
 
     @property
     def ep(self) -> int:

@@ -160,7 +160,7 @@ def _before(
         swa_ratio=setup.swa_ratio, package=False,
     ) if spec is not None or not f.name.startswith("draft.")]  # fmt: skip
     yield from shown
-    weights = max(folder.rank_bytes(ranks).target, default=0)
+    weights = launch.target_bytes(ranks)
     free = launch.total - launch.taken - value["context"]
     loaded = weights + value["loading"]
     if launch.taken:

@@ -119,7 +119,7 @@ def _weights(
     """(bytes of target and drafter on the largest rank, the drafter's layers with KV)."""
     folder = launch.folder
     stages = folder.rank_bytes(ranks)
-    target = float(max(stages.target, default=0))
+    target = launch.target_bytes(ranks)
     method = str(speculative.get("method") or "").lower()
     if not speculative or method in NO_DRAFT:
         return target, ()

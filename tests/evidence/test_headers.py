@@ -160,3 +160,17 @@ def test_one_bad_file_does_not_stop_the_rest(tmp_path: Path) -> None:
     read = inspect_model(folder)
     assert {p.file for p in read.problems} == {"extra.safetensors", "generation_config.json"}
     assert read.components["MLP"].tensors == 4 * 9
+
+
+def test_folder_of_the_hubs_cache(tmp_path: Path) -> None:
+    cache = tmp_path / "models--owner--name"
+    for revision in ("aaa", "bbb"):
+        hybrid(cache / "snapshots" / revision, layers=4, mtp=revision == "bbb")
+    with pytest.raises(UserError, match="neither config"):  # two revisions and no word which one is meant
+        inspect_model(cache)
+    (cache / "refs").mkdir()
+    (cache / "refs" / "main").write_text("bbb")
+    assert inspect_model(cache).mtp_layers == 1
+    (cache / "refs" / "main").write_text("../../..")
+    with pytest.raises(UserError):
+        inspect_model(cache)

@@ -114,6 +114,20 @@ def test_trouble_is_said(int4: Path, tmp_path: Path) -> None:
     assert "no readable weights" in plan(tmp_path, "").trouble or "not known" in plan(tmp_path, "").trouble
 
 
+def test_config_alone_and_the_size_of_the_weights(wrapper: Path, tmp_path: Path) -> None:
+    """Before the download: config.json and the index, or a given size, plan like the files themselves."""
+    for name in ("config.json", "model.safetensors.index.json"):
+        (tmp_path / name).write_bytes((wrapper / name).read_bytes())
+    whole = plan(wrapper, "--mem-fraction-static 0.8")
+    by_index = plan(tmp_path, "--mem-fraction-static 0.8")
+    assert by_index.tokens == pytest.approx(whole.tokens, rel=0.01)  # the index counts the MTP part too
+    assert "shard index" in by_index.notes[-1]
+    (tmp_path / "model.safetensors.index.json").unlink()
+    words = [str(tmp_path), "--mem-fraction-static", "0.8"]
+    given = forecast(launch_of("sglang", "0.5.17", H200, words, weights="17262202112"))
+    assert given.tokens == pytest.approx(whole.tokens, rel=0.001)
+
+
 def test_foreign_memory_lowers_the_plan(wrapper: Path) -> None:
     words = [str(wrapper), "--mem-fraction-static", "0.8"]
     alone = forecast(launch_of("sglang", "0.5.17", H200, words))
@@ -159,6 +173,7 @@ def test_page_and_document(wrapper: Path, width: int) -> None:
     ("words", "sentence"),
     [
         (["--tp", "2"], "give one model folder"),
+        (["/nowhere", "--tp", "2"], "no model folder /nowhere"),
         (["DIR", "--tp"], "needs a value"),
         (["DIR", "--mem-fraction-static", "lots"], "not a number"),
         (["DIR", "--mem-fraction-static", "-1"], "not a number"),
