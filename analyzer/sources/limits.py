@@ -32,8 +32,10 @@ DEFAULT = Limits()
 class Meter:
     """Counts what goes into and comes out of the decompressors of one file, and stops a bomb."""
 
-    def __init__(self, name: str, limits: Limits) -> None:
+    def __init__(self, name: str, limits: Limits, *, named_by_user: bool = True) -> None:
         self.name = name
+        self.named_by_user = named_by_user
+        """Whether the user gave this very file, and not the folder or archive it is in."""
         self.limits = limits
         self.taken = 0
         self.given = 0
@@ -58,5 +60,6 @@ class Meter:
     def member(self) -> None:
         """Notes one more member of an archive."""
         self.members += 1
+        self.named_by_user = False
         if self.members > self.limits.members:
             raise UserError(f"{self.name}: more than {self.limits.members:,} members, which is the limit", status=3)

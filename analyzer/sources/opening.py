@@ -15,7 +15,7 @@ from typing import Any
 from analyzer.errors import UserError
 from analyzer.sources.limits import DEFAULT, Limits, Meter
 from analyzer.sources.source import Source
-from analyzer.sources.streams import Peekable, compression, decompressed, is_tar, is_zip, text_chunks
+from analyzer.sources.streams import Peekable, compression, decompressed, is_binary, is_tar, is_zip, text_chunks
 
 _TAR_BLOCK = 512
 
@@ -24,6 +24,8 @@ def open_sources(
     paths: Iterable[str | os.PathLike[str]], *, limits: Limits = DEFAULT, keep_errors: bool = False
 ) -> Iterator[Source]:
     """The logs that ``paths`` name, in the order given; folders are walked in sorted order.
+
+    Of a folder or an archive, hidden and binary members are left out.
 
     What cannot be opened raises ``UserError`` with status 3; with ``keep_errors`` it becomes a source whose ``error``
     is set and the next one follows.
@@ -46,7 +48,7 @@ def _open(name: str, limits: Limits, keep_errors: bool) -> Iterator[Source]:
     elif Path(name).is_dir():
         for file in walk(Path(name)):
             try:
-                yield from _file(str(file), limits)
+                yield from _file(str(file), limits, named_by_user=False)
             except UserError as error:
                 if not keep_errors:
                     raise
@@ -79,7 +81,7 @@ def walk(folder: Path) -> Iterator[Path]:
     yield from inside(folder)
 
 
-def _file(name: str, limits: Limits) -> Iterator[Source]:
+def _file(name: str, limits: Limits, *, named_by_user: bool = True) -> Iterator[Source]:
     try:
         mode = Path(name).stat().st_mode
     except OSError as error:
@@ -94,7 +96,7 @@ def _file(name: str, limits: Limits) -> Iterator[Source]:
             raise _unreadable(name, error) from error
 
     if stat.S_ISREG(mode):
-        yield from _reopenable(name, opened, limits)
+        yield from _reopenable(name, opened, limits, named_by_user)
     else:  # a pipe or a terminal can be read once, so it stays open until it was read
         yield from _unpack(name, Peekable(_Complaining(opened(), name)), Meter(name, limits))
 
@@ -126,10 +128,10 @@ def _remote(name: str, limits: Limits) -> Iterator[Source]:
             except Exception as error:
                 raise _unreachable(shown, error) from error
 
-        yield from _reopenable(shown, opened, limits)
+        yield from _reopenable(shown, opened, limits, file == place)
 
 
-def _reopenable(name: str, opened: Callable[[], Any], limits: Limits) -> Iterator[Source]:
+def _reopenable(name: str, opened: Callable[[], Any], limits: Limits, named_by_user: bool) -> Iterator[Source]:
     """The logs in a file that can be opened again for each reading."""
 
     def again() -> Iterator[bytes]:
@@ -140,7 +142,8 @@ def _reopenable(name: str, opened: Callable[[], Any], limits: Limits) -> Iterato
             yield from text_chunks(stream)
 
     with opened() as file:
-        yield from _unpack(name, Peekable(_Complaining(file, name)), Meter(name, limits), again=again)
+        meter = Meter(name, limits, named_by_user=named_by_user)
+        yield from _unpack(name, Peekable(_Complaining(file, name)), meter, again=again)
 
 
 def _unpack(
@@ -150,7 +153,8 @@ def _unpack(
     head = stream.peek()
     kind = compression(head)
     if not kind and not is_tar(head) and not is_zip(head):
-        yield Source(name, again or (lambda: text_chunks(stream)))
+        if meter.named_by_user or not is_binary(head):
+            yield Source(name, again or (lambda: text_chunks(stream)))
         return
     if depth >= meter.limits.depth:
         raise UserError(f"{name}: more than {meter.limits.depth} layers of compression, which is the limit", status=3)

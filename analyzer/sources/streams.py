@@ -104,6 +104,14 @@ def decompressed(stream: Peekable, kind: str, meter: Meter) -> Peekable:
     return Peekable(_Checked(inner, kind, meter), on_read=meter.give)
 
 
+def is_binary(head: bytes) -> bool:
+    """Whether a stream begins like no log: NUL in the middle of its first bytes, and no mark of UTF-16.
+
+    A log that was truncated while open begins with NULs only, so those at the ends do not count.
+    """
+    return b"\0" in head.strip(b"\0") and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
+
+
 class _Zstandard:
     """A Zstandard stream of any number of frames that notices when the last one is cut (the library's reader does not).
 

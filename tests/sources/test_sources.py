@@ -249,3 +249,13 @@ def test_a_stream_is_not_read_ahead(tmp_path: Path) -> None:
     more.set()
     assert b"".join(chunks).endswith(b"end")
     writer.join()
+
+
+def test_binary_files_are_read_only_when_named(tmp_path: Path) -> None:
+    weights = tmp_path / "model.safetensors"
+    weights.write_bytes(b'\x10\0\0\0\0\0\0\0{"a": 1}' + b"\x01\0" * 100)
+    (tmp_path / "truncated.log").write_bytes(b"\0" * 4096 + LOG)
+    assert list(read_all(tmp_path)) == [str(tmp_path / "truncated.log")]
+    assert list(read_all(weights)) == [str(weights)]
+    (tmp_path / "all.zip").write_bytes(zip_of({"w.bin": weights.read_bytes(), "a.log": LOG}))
+    assert list(read_all(tmp_path / "all.zip")) == [f"{tmp_path}/all.zip!a.log"]
