@@ -24,9 +24,10 @@ _PATTERNS = {
     "pod": r"\[(pod/[^\]\s]+)\] ?",
     "label": r"\[(rank\d+|default\d+|[\w.-]+:\d+)\]: ?",
     "journal": (
-        rf"(?:<\d{{1,3}}>\d? ?)?([A-Z][a-z]{{2}} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?|{_RFC3339}) ([\w.-]+) "
-        r"([\w.@\\/-]+)(?:\[(\d+)\])?: ?"
+        r"(?:<\d{1,3}>\d? ?)?([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?) ([\w.-]+) "
+        r"([A-Za-z_][\w.@\\/-]*)(?:\[(\d+)\])?: ?"
     ),
+    "journal_iso": rf"({_RFC3339}) ([\w.-]+) ([A-Za-z_][\w.@\\/-]*)\[(\d+)\]: ?",
     "fraction": r"[.,](\d+)",
     "zone": r"([+-])(\d\d):?(\d\d)$",
     "srun": r" *(\d{1,4}): ",
@@ -173,7 +174,7 @@ def _numeric(text: str, outer: Outer) -> str | None:
     if text[4:5] in ("-", "/") and not engine.pattern("sglang_cut").match(text):
         if match := _pattern("cri").match(text):
             outer.partial = match[2] == "P"
-        elif match := _pattern("journal").match(text):
+        elif match := _pattern("journal_iso").match(text):
             return _journal(text, match, outer)
         else:
             match = _pattern("time").match(text)
@@ -214,7 +215,7 @@ def _json(text: str, outer: Outer) -> str | None:
         outer.fields = entry
     elif key == "log":
         outer.partial = not message.endswith("\n")
-        message = message.removesuffix("\n").removesuffix("\r")
+        message = message.removesuffix("\n")
     stamp = entry.get("time") or entry.get("timestamp") or entry.get("asctime") or entry.get("@timestamp")
     if isinstance(stamp, str):
         outer.stamp = stamp

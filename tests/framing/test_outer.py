@@ -104,3 +104,17 @@ def test_markdown_and_entities() -> None:
     assert framed("```\n" + SGLANG + "\n```\n")[0].line == 2
     (record,) = framed("\\[2026-11-30 02:55:49 TP0\\] text\n")
     assert (record.form, record.rank) == ("log", "TP0")
+
+
+def test_words_with_a_colon_behind_a_stamp_are_no_journal() -> None:
+    (record,) = framed("2026-06-24T17:38:02.4Z Loading model: tiny\n")
+    assert (record.stream, record.text) == ("", "Loading model: tiny")
+
+
+def test_messages_of_several_lines_in_docker_s_json() -> None:
+    header = "(APIServer pid=1) INFO 09-12 10:00:00 [a.py:1]"
+    lines = [f"{header} binding\r", f"{header} tid 1\r", f"{header} tid 2", f"{header} another"]
+    text = "".join(
+        json.dumps({"log": line + "\n", "stream": "stderr", "time": "2026-11-30T02:55:49Z"}) + "\n" for line in lines
+    )
+    assert [record.text for record in framed(text)] == ["binding\ntid 1\ntid 2", "another"]
