@@ -138,7 +138,7 @@ def _by_layer_types(text: dict[str, Any], config: ModelConfig, count: int) -> li
         return []
     names = {"full_attention": FULL, "attention": FULL, "sliding_attention": WINDOW, "chunked_attention": CHUNKED,
              "sparse": FULL, "conv": "state", "moe": "none", "mlp": "none", "hybrid": "both"}  # fmt: skip
-    kinds = ["state" if name in LINEAR_NAMES else names.get(str(name), FULL) for name in types]
+    kinds = ["state" if str(name) in LINEAR_NAMES else names.get(str(name), FULL) for name in types]
     kinds = (kinds * -(-count // len(kinds)))[:count]  # short lists repeat
     if WINDOW in kinds and not (config.number("sliding_window") or config.number("window_size")):
         return [FULL if kind == WINDOW else kind for kind in kinds]
