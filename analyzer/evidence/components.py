@@ -42,6 +42,7 @@ _PATTERNS: tuple[tuple[str, str], ...] = (
     ("MLP", r"\b(mlp|feed_forward|ffn|dense_h_to_4h|w1|w2|w3)\b|\.ffn_"),
 )  # fmt: skip
 
+_DIGITS = re.compile(r"\d+")
 _LAYER = re.compile(r"(?:^|\.)(?:layers|h|blocks|blk|layer)\.(\d{1,5})\.")
 
 
@@ -56,9 +57,15 @@ def layer_index(name: str) -> int | None:
     return int(match[1]) if match else None
 
 
+@lru_cache(maxsize=4096)
+def _by_name(name: str) -> str:
+    """The component that ``name`` alone tells. Numbers do not matter, so a name stands for all layers and experts."""
+    return next((what for what, pattern in _compiled() if pattern.search(name)), "other")
+
+
 def component_of(name: str, config: ModelConfig, geometry: Geometry) -> str:
     """The component (one of ``COMPONENTS``) of tensor ``name``."""
-    component = next((what for what, pattern in _compiled() if pattern.search(name)), "other")
+    component = _by_name(_DIGITS.sub("0", name))
     if component in ("vision", "audio", "MTP"):
         return component
     index, count = layer_index(name), config.number("layers")

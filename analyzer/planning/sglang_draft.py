@@ -6,11 +6,13 @@ that is the trap that costs a wrapper model up to four fifths of its pool.
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from analyzer.evidence.cache_bytes import Setup, cell_bytes, version_key
 from analyzer.evidence.components import Ranks
 from analyzer.evidence.model_config import whole
+from analyzer.evidence.model_dir import count_mtp_layers
 from analyzer.evidence.model_facts import vocab_table_bytes
 from analyzer.planning.launch import Launch
 
@@ -19,6 +21,8 @@ DEFAULT_48 = EAGLE_FAMILY | {"NGRAM", "DFLASH", "DSPARK"}
 AUTO_PATH = ("DeepseekV3", "DeepseekV32", "DeepseekV4", "Glm4Moe", "GlmMoeDsa", "BailingMoe", "MistralLarge3",
              "Pixtral", "HYV3", "HunYuan")  # fmt: skip
 """Architectures whose draft path is filled in with the model's own (reference 3.6, rule 1)."""
+_TABLE = re.compile(r"(embed_tokens|shared_head\.head|lm_head)\.weight$")
+"""Copies of the vocabulary tables that some packages store with their MTP layers; they are the same tables."""
 OUTER_ONLY = ("Qwen3_5ForConditionalGeneration", "Qwen3_5MoeForConditionalGeneration",
               "InternS2PreviewForConditionalGeneration")  # fmt: skip
 """Wrappers whose draft-mode rewrite sets the layer count on the outer config only (0.5.14 .. 0.5.17)."""
@@ -114,4 +118,7 @@ def _weights(launch: Launch, ranks: Ranks) -> tuple[float, float]:
         return held + (0.0 if has_table else table), table
     tables = table * (1 if folder.config.tied else 2)
     mtp = float(folder.rank_bytes(ranks).mtp)
-    return mtp + tables, tables
+    in_files = sum(
+        t.bytes for t in folder.tensors if _TABLE.search(t.name) and count_mtp_layers([t.name], folder.config)
+    )
+    return mtp - in_files / ranks.attention_tp + tables, tables
