@@ -13,7 +13,7 @@ from analyzer.evidence.model_facts import model_facts
 from analyzer.planning.inspection import Serving, document, inspect
 from analyzer.planning.inspection_page import write
 from analyzer.report.sheet import Sheet, cells
-from tests.evidence.packages import hybrid
+from tests.evidence.packages import edit_json, hybrid
 
 GIB = 1 << 30
 
@@ -71,3 +71,25 @@ def test_command_prints_json_and_returns_the_contract_status(package: Path, caps
     assert inspect_command(package, json=True) == 0
     assert json.loads(capsys.readouterr().out)["schema"] == "kvautopsy.model/1"
     assert inspect_command(package, fail_on="info") == 1
+
+
+def test_rules_on_the_package_with_the_other_prefix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    ignore = [f"model.language_model.layers.{n}.linear_attn" for n in range(8) if (n + 1) % 4]
+    folder = hybrid(tmp_path / "m", layers=8, method="awq", prefix="model.", ignore=ignore, plain_ab=False)
+    found = {f.rule: f for f in inspect(folder, Serving()).findings}
+    assert found["MP001"].severity == "critical" and found["MP001"].confidence == "proved"
+    assert found["MP002"].explained_by == "MP001"
+    assert "model.layers.0.linear_attn.in_proj_qkv" in found["MP001"].summary
+    assert "MP006" in found  # in_proj_a and in_proj_b have 48 outputs and are packed
+    assert inspect_command(folder) == 1
+    page = capsys.readouterr().out
+    assert "MP001" in page and "\x1b" not in page
+
+
+def test_hostile_names_do_not_reach_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    folder = hybrid(tmp_path / "m", layers=4, method="", extra=[("a\x1b[31m\u202e.weight", "BF16", (2, 2))])
+    edit_json(folder / "config.json", lambda c: c.update(architectures=["X\x1b]0;title\x07"]))
+    inspect_command(folder)
+    inspect_command(folder, tensors=True)
+    out = capsys.readouterr().out
+    assert "\x1b" not in out and "\u202e" not in out and "\x07" not in out
