@@ -269,10 +269,15 @@ def facts_for_run(run: Run, model_dir: Path, draft_dir: Path | None = None) -> I
     """Facts of the model folder as ``run`` served it: parallelism and types are read from the run's own arguments.
 
     What the log itself says is kept; only a state slot's size is made more exact where both agree within rounding.
+    A folder of another architecture than the log names gives no more than that: its figures would mislead.
     """
-    from analyzer.evidence.model_facts import model_facts, serving_arguments, uses_own_draft
+    from analyzer.evidence.model_facts import fits, model_facts, serving_arguments, uses_own_draft
 
     folder = inspect_model(model_dir)
+    fitting = list(fits(folder, run.facts))
+    yield from fitting
+    if any(fact.value is False for fact in fitting):
+        return
     separate = draft_dir is not None and draft_dir.resolve() != model_dir.resolve()
     draft = inspect_model(draft_dir) if draft_dir is not None and separate else None
     version = run.version or (run.version_range[1] if run.version_range else "").lstrip("<=")

@@ -118,8 +118,7 @@ def _geometry(folder: ModelFolder, setup: Setup, ranks: Ranks) -> Iterator[Fact]
     config, geometry = folder.config, folder.geometry
     name = "config.json" if folder.has_config else Path(folder.path).name
     if not config.architecture.startswith("gguf:"):
-        for fact in ("model.arch", "model.folder_arch"):
-            yield from _fact(fact, config.architecture or None, name, f"architectures: {config.architecture}")
+        yield from _fact("model.arch", config.architecture or None, name, f"architectures: {config.architecture}")
     yield from _fact("model.layers", config.number("layers"), name, f"num_hidden_layers: {config.number('layers')}")
     yield from _fact("model.context", config.context, name, f"max_position_embeddings: {config.number('context')}")
     yield from _fact("model.quantization", folder.quantization.label, folder.quantization.source or name,
@@ -232,6 +231,22 @@ def _reader(facts: Facts, kind: Callable[[Any], Any]) -> Callable[..., Any]:
         return None
 
     return read
+
+
+def fits(folder: ModelFolder, facts: Facts) -> Iterator[Fact]:
+    """Whether the folder is of the model that the log names; nothing where one of them names none.
+
+    Compared is the family before ``For…``: the same model may be served by its causal or its multimodal class.
+    """
+    named, logged = folder.config.architecture, str(facts.value("model.arch") or "")
+    fact = facts.get("model.arch")
+    if not named or named.startswith("gguf:") or not logged or (fact is not None and fact.origin == "model-dir"):
+        return
+    family, other = (name.split("For")[0].lower().replace("_", "") for name in (named, logged))
+    same = family == other or other.startswith("transformers")
+    text = f"architectures: {named}; the log names {logged}"
+    yield from _fact("model.folder_arch", named, "config.json", text)
+    yield from _fact("model.folder_fits", same, "config.json", text)
 
 
 def uses_own_draft(facts: Facts) -> bool:

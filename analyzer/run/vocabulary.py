@@ -47,6 +47,7 @@ VOCABULARY: dict[str, Spec] = {
     "model.context": Spec("tokens", "the context length that the model's config declares"),
     "model.cell": Spec("bytes_per_token", "KV bytes per token and rank by the model config, target only"),
     "model.folder_arch": Spec("name", "the architecture class that the model folder's config names"),
+    "model.folder_fits": Spec("bool", "the folder is of the architecture that the log names"),
     "model.quantization": Spec("name", "the package's quantisation: method, format, bits, group"),
     "model.window_layers": Spec("layers", "layers of the target whose attention is windowed or chunked"),
     "model.window": Spec("tokens", "reach of the windowed layers, if it is one for all"),

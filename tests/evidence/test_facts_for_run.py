@@ -40,12 +40,20 @@ def test_folder_gives_geometry_and_files(wrapper: Path) -> None:
 
 
 def test_log_wins_and_slot_is_made_exact(wrapper: Path) -> None:
-    run = run_with(model__arch="SomethingElse", state__slot_bytes=38_500_000)
+    run = run_with(model__arch="Qwen3_5ForCausalLM", state__slot_bytes=38_500_000)
     facts = {f.name: f.value for f in facts_for_run(run, wrapper)}
     assert "model.arch" not in facts and facts["model.folder_arch"] == "Qwen3_5ForConditionalGeneration"
+    assert facts["model.folder_fits"] is True
     assert facts["state.slot_bytes"] == 38_486_016
     far = {f.name: f.value for f in facts_for_run(run_with(state__slot_bytes=19_000_000), wrapper)}
     assert "state.slot_bytes" not in far
+
+
+def test_a_folder_of_another_model_gives_no_figures(wrapper: Path) -> None:
+    facts = {f.name: f.value for f in facts_for_run(run_with(model__arch="LlamaForCausalLM"), wrapper)}
+    assert facts == {"model.folder_arch": "Qwen3_5ForConditionalGeneration", "model.folder_fits": False}
+    fallback = {f.name for f in facts_for_run(run_with(model__arch="TransformersForCausalLM"), wrapper)}
+    assert "model.cell" in fallback
 
 
 def test_another_drafts_file_is_not_made_up(wrapper: Path, tmp_path: Path) -> None:
