@@ -90,7 +90,9 @@ class Analysis:
         runs = self.folder.runs()
         for run in runs:
             for fact in self._witness_facts(run):
-                run.facts.put(fact)
+                known = run.facts.get(fact.name)
+                if known is None or known.origin != "log":  # what the server printed of itself comes first
+                    run.facts.put(fact)
             weigh_witnesses(run)
         return runs
 
@@ -126,6 +128,8 @@ class Reader:
     framer: Framer
     summary: InputSummary
     _last_line: int = 0
+    _engine: str = ""
+    """The engine whose shapes were read last: the one to try first where both print a sentence."""
 
     def feed(self, chunk: bytes) -> None:
         """Takes the next bytes of this input."""
@@ -141,7 +145,9 @@ class Reader:
         match, feed, on_event = self.analysis.catalog.match, self.analysis.folder.feed, self.analysis.on_event
         recognised = 0
         for record in records:
-            event = match(record)
+            event = match(record, self._engine)
+            if event is not None and event.engine != "common":
+                self._engine = event.engine
             if event is not None or record.form in ("traceback", "bar"):
                 if record.last_line != self._last_line:  # glued messages share a line, which counts once
                     recognised += record.last_line - record.line + 1 if record.lines is None else len(set(record.lines))
@@ -162,22 +168,28 @@ def explain(paths: Sequence[str], options: Options | None = None) -> Report:
 
     Raises ``UserError`` (status 3) for an input that cannot be read or that holds nothing.
     """
-    return _read(paths, options).report()
+    return read(paths, options).report()
 
 
 def read_runs(paths: Sequence[str], options: Options | None = None) -> list[Run]:
     """The runs in ``paths``, not judged. Raises as ``explain`` does."""
-    return _read(paths, options).runs()
+    return read(paths, options).runs()
 
 
-def _read(paths: Sequence[str], options: Options | None) -> Analysis:
+def read(paths: Sequence[str], options: Options | None = None) -> Analysis:
+    """The analysis of ``paths``, read to their ends. Raises as ``explain`` does."""
     from analyzer.sources import open_sources
 
     analysis = Analysis(options or Options())
     for source in open_sources(paths):
         reader = analysis.reader(source.name)
-        for chunk in source.chunks():
-            reader.feed(chunk)
+        try:
+            for chunk in source.chunks():
+                reader.feed(chunk)
+        except UserError as error:
+            if not reader.framer.lines:
+                raise
+            reader.summary.note = f"not read to its end: {error}"  # a cut archive: what it held counts
         reader.close()
     if not any(i.lines or i.bytes for i in analysis.inputs):
         names = ", ".join(i.source for i in analysis.inputs) or "the input"

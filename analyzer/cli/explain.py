@@ -62,5 +62,10 @@ def command(
         from analyzer.cli.why_not import explain_decision
 
         return explain_decision(paths_or_stdin(paths), options, why_not)
-    report = explain(paths_or_stdin(paths), options)
+    given = paths_or_stdin(paths)
+    report = explain(given, options)
+    if format == "html" or any(path.suffix in (".html", ".htm") for path in output or ()):
+        from analyzer.report.context import add_context
+
+        add_context(report, [path for path in given if path != "-"])
     return finish(report, format=format, output=output, fail_on=fail_on, noise=noise, baseline=baseline)

@@ -1,0 +1,28 @@
+"""How one rule was decided on a log: each part of its condition with its value, and what was missing."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import typer
+
+from analyzer.redact import clean
+
+if TYPE_CHECKING:
+    from analyzer.pipeline import Options
+
+
+def explain_decision(paths: Sequence[str], options: Options, rule: str) -> int:
+    """Prints how ``rule`` was decided on every run in ``paths``; 3 if there is no run."""
+    from analyzer.pipeline import read
+    from analyzer.sizing import model_for
+
+    analysis = read(paths, options)
+    runs = analysis.runs()
+    for run in runs:
+        if len(runs) > 1:
+            typer.echo(f"\nrun {run.id}, lines {run.first_line} to {run.last_line}")
+        for line in analysis.rules.why_not(rule, run, model_for(run)).lines():
+            typer.echo(clean(line))
+    return 0 if runs else 3
