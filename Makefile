@@ -45,7 +45,7 @@ fuzz: setup
 	$(BIN)/python -m pytest -q tests/fuzz --hypothesis-profile=long
 
 docs: setup
-	$(BIN)/python -m analyzer.cli docs docs
+	$(BIN)/kvautopsy docs build/docs
 
 clean:
 	rm -rf $(VENV) build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache

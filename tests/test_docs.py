@@ -1,0 +1,69 @@
+"""The page "add a line, add a rule" works as it is written."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from analyzer.resources import data_dir
+
+ROOT = Path(__file__).resolve().parent.parent
+PAGE = ROOT / "docs" / "add-a-line-or-a-rule.md"
+
+
+def block(marker: str) -> str:
+    """The indented block of the page that holds ``marker``."""
+    blocks = re.findall(r"(?:^    .*\n|^\n(?=    ))+", PAGE.read_text(), re.MULTILINE)
+    return textwrap.dedent(next(b for b in blocks if marker in b))
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """A copy of the parts of a checkout that a contributor changes."""
+    for name in ("grammars", "rules"):
+        shutil.copytree(data_dir(name), tmp_path / name)
+    shutil.copytree(ROOT / "analyzer", tmp_path / "analyzer", ignore=shutil.ignore_patterns("_data", "__pycache__"))
+    return tmp_path
+
+
+def run(checkout: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    env = {**os.environ, "PYTHONPATH": str(checkout), "KVAUTOPSY_CACHE": str(checkout / "cache")}
+    return subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=checkout, env=env, capture_output=True, text=True, timeout=120
+    )
+
+
+def test_the_page_works_as_written(checkout: Path) -> None:
+    line = "[2026-11-30 03:24:48] KV pool trimmed: 774081 -> 700000 tokens (page 128)\n"
+    (checkout / "server.log").write_text(line)
+    with (checkout / "grammars" / "sglang" / "pool.lark").open("a") as grammar:
+        grammar.write("\n" + block("pool_trimmed:"))
+    rule = block("id: KV046").partition("kvautopsy rules test")[0]
+    (checkout / "rules" / "sglang" / "KV046.yaml").write_text(rule)
+
+    checked = run(checkout, "analyzer.parsing.check", "grammars", "pool_trimmed")
+    assert checked.returncode == 0, checked.stdout + checked.stderr
+    event = run(checkout, "analyzer", "events", "--kind", "pool_trimmed", "server.log")
+    assert "trimmed_from=774,081" in event.stdout
+    tested = run(checkout, "analyzer", "rules", "test", "rules/sglang/KV046.yaml")
+    assert "2 passed, 0 failed" in tested.stdout, tested.stdout + tested.stderr
+    page = run(checkout, "analyzer", "explain", "server.log")
+    assert "KV046" in page.stdout
+    assert "774,081 tokens became 700,000" in " ".join(page.stdout.split())
+
+
+def test_the_commands_of_the_tutorial_exist() -> None:
+    text = (ROOT / "docs" / "tutorial.md").read_text()
+    for log in re.findall(r"samples/\S+\.log", text):
+        assert (ROOT / log).exists(), log
+    from analyzer.cli.app import SHORT
+
+    for command in re.findall(r"^    kvautopsy (\w[\w-]*)", text, re.MULTILINE):
+        assert command in SHORT or command == "samples", command
