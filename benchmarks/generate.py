@@ -9,18 +9,19 @@ import datetime
 import random
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 ROOT = Path(__file__).resolve().parent.parent
 STARTUP = {
     "sglang": ROOT / "samples" / "sglang" / "wrapper_nextn.log",
-    "vllm": ROOT / "samples" / "vllm" / "startup.log",
+    "vllm": ROOT / "samples" / "failures" / "vllm_0.24.0_normal.log",
 }
 _PLACES = ("/v1/chat/completions", "/v1/completions", "/health", "/metrics", "/generate")
 
 
 def runtime_lines(engine: str, ranks: int = 1, seed: int = 1) -> Iterator[str]:
     """Endless runtime lines of ``engine`` with ``ranks`` data-parallel ranks."""
-    chance = random.Random(seed)  # noqa: S311 - figures for a benchmark
+    chance = random.Random(seed)
     now = datetime.datetime(2026, 9, 12, 10, 0, 0)
     running = queued = 0
     while True:
@@ -38,7 +39,8 @@ def _access(chance: random.Random) -> str:
     place = chance.choice(_PLACES)
     method = "GET" if place in ("/health", "/metrics") else "POST"
     status = "200 OK" if chance.random() < 0.99 else "400 Bad Request"
-    address = f"10.{chance.randrange(256)}.{chance.randrange(256)}.{chance.randrange(256)}:{chance.randrange(30000, 60999)}"
+    host = ".".join(str(chance.randrange(256)) for _ in range(3))
+    address = f"10.{host}:{chance.randrange(30000, 60999)}"
     return f'INFO:     {address} - "{method} {place} HTTP/1.1" {status}'
 
 
@@ -52,10 +54,11 @@ def _sglang(
     usage = min(1.0, tokens / 774081)
     if kind < 0.75:
         length = 1 + 3 * chance.random()
+        rate = running * 41 * chance.random()
         return (
-            f"[{stamp}{tag}] Decode batch, #running-req: {running}, #full token: {tokens}, full token usage: {usage:.2f}, "
-            f"mamba num: {running * 4}, mamba usage: {running * 4 / 1200:.2f}, accept len: {length:.2f}, accept rate: "
-            f"{(length - 1) / 3:.2f}, cuda graph: True, gen throughput (token/s): {running * 41 * chance.random():.2f}, "
+            f"[{stamp}{tag}] Decode batch, #running-req: {running}, #full token: {tokens}, full token usage: "
+            f"{usage:.2f}, mamba num: {running * 4}, mamba usage: {running * 4 / 1200:.2f}, accept len: {length:.2f}, "
+            f"accept rate: {(length - 1) / 3:.2f}, cuda graph: True, gen throughput (token/s): {rate:.2f}, "
             f"#queue-req: {queued}"
         )
     if kind < 0.97:
@@ -84,9 +87,10 @@ def _vllm(
     if kind < 0.6:
         return f"(APIServer pid=4711) {_access(chance)}"
     if kind < 0.86:
+        rate = running * 30 * chance.random()
         return (
-            f"{prefix} [loggers.py:248] Engine {engine:03}: Avg prompt throughput: {900 * chance.random():.1f} tokens/s, "
-            f"Avg generation throughput: {running * 30 * chance.random():.1f} tokens/s, Running: {running} reqs, Waiting: "
+            f"{prefix} [loggers.py:248] Engine {engine:03}: Avg prompt throughput: {900 * chance.random():.1f} "
+            f"tokens/s, Avg generation throughput: {rate:.1f} tokens/s, Running: {running} reqs, Waiting: "
             f"{queued} reqs, GPU KV cache usage: {min(99.9, tokens / 9000):.1f}%, Prefix cache hit rate: "
             f"{99 * chance.random():.1f}%"
         )
@@ -104,7 +108,7 @@ def _vllm(
 
 def quiet_lines(seed: int = 1) -> Iterator[str]:
     """Endless well-formed lines in which nothing is of interest, for the speed of passing over."""
-    chance = random.Random(seed)  # noqa: S311
+    chance = random.Random(seed)
     now = datetime.datetime(2026, 9, 12, 10, 0, 0)
     while True:
         now += datetime.timedelta(milliseconds=chance.randrange(1, 90))
@@ -134,7 +138,7 @@ def write_quiet(path: Path, megabytes: float, seed: int = 1) -> Path:
     return path
 
 
-def _fill(out: object, lines: Iterator[str], size: float) -> None:
+def _fill(out: BinaryIO, lines: Iterator[str], size: float) -> None:
     """Fills ``out``: 16 MB of fresh lines, then those again, since making lines is slower than reading them."""
     block: list[bytes] = []
     held = 0
@@ -147,5 +151,5 @@ def _fill(out: object, lines: Iterator[str], size: float) -> None:
     whole = b"".join(block)
     while size > 0:
         part = whole if size >= len(whole) else whole[: whole.rfind(b"\n", 0, int(size)) + 1] or b"\n"
-        out.write(part)  # type: ignore[attr-defined]
+        out.write(part)
         size -= len(part)

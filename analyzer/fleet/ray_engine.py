@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import logging
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 from analyzer.errors import UserError
 from analyzer.fleet.worker import FileResult, ReadOptions, read_file
+
+
+def _cores(ray: Any) -> int:
+    """The cores of the whole cluster."""
+    return int(ray.cluster_resources().get("CPU", 1))
 
 
 def run_ray(
@@ -29,11 +35,11 @@ def run_ray(
     mine = not ray.is_initialized()
     if mine:
         try:
-            ray.init(address=address, log_to_driver=False, logging_level="ERROR", include_dashboard=False)
+            ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise UserError(f"no Ray cluster at {address or 'RAY_ADDRESS'}: {error}") from None
     remote = ray.remote(max_retries=3)(read_file)
-    limit = in_flight or 4 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+    limit = in_flight or 4 * max(1, _cores(ray))
     todo = iter(paths)
     pending: deque[tuple[str, Any]] = deque()
     try:

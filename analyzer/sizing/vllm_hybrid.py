@@ -60,9 +60,7 @@ class HybridPlan:
         per_request = self._per_request(groups, block, context, in_flight or 0.0, values)
         concurrency = blocks / per_request
         self._explain(groups, block, block_bytes, blocks, steps)
-        steps.append(
-            f"a request of {context:,.0f} tokens takes {per_request:,} blocks: {concurrency:.2f} requests fit"
-        )
+        steps.append(f"a request of {context:,.0f} tokens takes {per_request:,} blocks: {concurrency:.2f} requests fit")
         return printed_tokens(blocks, groups.total, block, self.version, concurrency, context)
 
     def _block(self) -> int:
