@@ -177,10 +177,10 @@ class Building:
 
     def _serving(self, event: Event) -> None:
         self.answers += 1
-        self.log.served(self.order)
+        self.log.served(self.order, event.record.time)
         if self.served_at is None:
             self.served_at = Where.of(event.record)
-            self._reach("serving", self.served_at)
+            self._reach("serving", self.served_at, event.record.time)
         if self.answered is None and event.kind == "http_access":
             self.answered = Where.of(event.record)
 
@@ -194,13 +194,13 @@ class Building:
                 if self.engine == "sglang":
                     return
             self.log.became_ready(self.order)
-        self._reach(stage, where)
+        self._reach(stage, where, event.record.time)
 
-    def _reach(self, stage: str, where: Where) -> None:
+    def _reach(self, stage: str, where: Where, time: float | None) -> None:
         if stage not in self.stages:
             self.stages[stage] = where
             if stage != "shutdown":
-                self.log.progressed(self.order, stage)
+                self.log.progressed(self.order, stage, time)
                 self.top = max(self.top, STAGES.index(stage))
 
     def _trouble(self, record: Record, event: Event | None) -> None:

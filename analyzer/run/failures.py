@@ -27,6 +27,9 @@ _WINDOW_RECORDS = 600
 _LONELY_STAGE = STAGES.index("weights")
 """The last stage that one rank can reach without the others."""
 
+_PASTED_BEFORE = 5.0
+"""Seconds by which a line must be older than a failure above it to have been moved by whoever pasted the log."""
+
 
 def _process(record: Record) -> tuple[int | None, str, str]:
     return record.pid, record.process, record.rank
@@ -48,16 +51,25 @@ class FailureLog:
 
     # what is seen
 
-    def served(self, order: int) -> None:
-        """A request was answered at ``order``: the server lives."""
+    def served(self, order: int, time: float | None = None) -> None:
+        """A request was answered at ``order``: the server lives.
+
+        A line whose ``time`` lies before that of a failure read already was pasted out of order and shows no life.
+        """
+        if self._pasted_late(time):
+            return
         if self._served and (not self.entries or self._served[-1] > self.entries[-1].order):
             self._served[-1] = order
         else:
             self._served.append(order)
 
-    def progressed(self, order: int, stage: str) -> None:
+    def progressed(self, order: int, stage: str, time: float | None = None) -> None:
         """The start-up reached ``stage`` for the first time."""
-        self._progress.append((order, STAGES.index(stage)))
+        if not self._pasted_late(time):
+            self._progress.append((order, STAGES.index(stage)))
+
+    def _pasted_late(self, time: float | None) -> bool:
+        return time is not None and any(e.time is not None and time < e.time - _PASTED_BEFORE for e in self.entries)
 
     def became_ready(self, order: int) -> None:
         """The server said that it serves."""

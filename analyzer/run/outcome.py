@@ -30,7 +30,7 @@ STARTUP_FUNCTIONS = re.compile(
     r"^(?:load_model|get_model|determine_available_memory|determine_num_available_blocks|profile_run|_dummy_run"
     r"|_dummy_sampler_run|initialize_from_config|initialize_cache|_initialize_kv_caches|compile_or_warm_up_model"
     r"|capture_model|init_device_graphs|init_cuda_graphs|init_memory_pool|init_model_worker|init_worker|init_device"
-    r"|create_engine_config|from_engine_args|init_torch_distributed|initialize|_wait_for_warmup|launch_server"
+    r"|create_server_(?:unix_)?socket|setup_server|create_engine_config|from_engine_args|init_torch_distributed|initialize|_wait_for_warmup|launch_server"
     r"|_launch_subprocesses|build_async_engine_client\w*|make_client|launch_core_engines|__post_init__|prepare_server_args"
     r"|execute_warmup|_execute_server_warmup|kernel_warmup|warmup_\w+)$"
 )

@@ -58,6 +58,7 @@ STAGE_OF: dict[str, str] = {
     "spec_stats": "serving",
     "spec_stats_v0": "serving",
     "iteration": "serving",
+    "preemption_v0": "serving",
     "shutdown_signal": "shutdown",
     "shutdown_triggered": "shutdown",
     "shutdown_initiated": "shutdown",
