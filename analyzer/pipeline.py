@@ -63,13 +63,16 @@ class Analysis:
     _rules: RuleSet | None = None
     _started: float = field(default_factory=time.monotonic)
 
-    def reader(self, source: str) -> Reader:
-        """A reader for one more input, named ``source`` in the report."""
+    def reader(self, source: str, *, live: bool = False) -> Reader:
+        """A reader for one more input, named ``source`` in the report.
+
+        ``live``: no look-ahead that holds back the first lines (it detects pastes wrapped by a terminal).
+        """
         from analyzer.report.model import InputSummary
 
         summary = InputSummary(source)
         self.inputs.append(summary)
-        return Reader(self, Framer(source), summary)
+        return Reader(self, Framer(source, unwrap=not live), summary)
 
     @property
     def folder(self) -> RunFolder:
@@ -134,6 +137,10 @@ class Reader:
     def feed(self, chunk: bytes) -> None:
         """Takes the next bytes of this input."""
         self._take(self.framer.feed(chunk))
+
+    def flush(self) -> None:
+        """Takes what is held back for a next line that may belong to it: the input has fallen silent."""
+        self._take(self.framer.flush())
 
     def close(self) -> None:
         """Says that this input has ended."""

@@ -16,6 +16,7 @@ STARTUP = {
     "sglang": ROOT / "samples" / "sglang" / "wrapper_nextn.log",
     "vllm": ROOT / "samples" / "failures" / "vllm_0.24.0_normal.log",
 }
+_STOPS = (b"SIGTERM received", b"[shutdown]")
 _PLACES = ("/v1/chat/completions", "/v1/completions", "/health", "/metrics", "/generate")
 
 
@@ -124,8 +125,8 @@ def write_log(path: Path, megabytes: float, engine: str = "sglang", ranks: int =
         if start.exists():
             data = start.read_bytes()
             # The sample ends with its shutdown; a runtime log goes on instead.
-            cut = data.find(b"SIGTERM received")
-            data = data[: data.rfind(b"\n", 0, cut) + 1] if cut > 0 else data
+            cuts = [place for mark in _STOPS if (place := data.find(mark)) > 0]
+            data = data[: data.rfind(b"\n", 0, min(cuts)) + 1] if cuts else data
             size = out.write(data)
         _fill(out, runtime_lines(engine, ranks, seed), megabytes * 1e6 - size)
     return path

@@ -102,6 +102,8 @@ def run(feed: Callable[[threading.Event], Feed], options: Options, view: View) -
         for source, chunk in feed(stop):
             if chunk:
                 session.feed(source, chunk)
+            else:
+                session.silent()
             for notice in session.notices():
                 view.notice(notice)
             view.tick(session)

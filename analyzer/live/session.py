@@ -44,6 +44,7 @@ class Session:
     _readers: dict[str, Reader] = field(default_factory=dict)
     _dirty: bool = False
     _urgent: bool = False
+    _held: bool = False
     _arrived: float = 0.0
     _judged: float = 0.0
     _known: set[tuple[int, str, str]] = field(default_factory=set)
@@ -55,11 +56,18 @@ class Session:
     def feed(self, source: str, chunk: bytes) -> None:
         """Takes bytes of one input."""
         if source not in self._readers:
-            self._readers[source] = self.analysis.reader(source)
+            self._readers[source] = self.analysis.reader(source, live=True)
         if not self._dirty:
             self._arrived = time.monotonic()
         self._readers[source].feed(chunk)
-        self._dirty = True
+        self._dirty = self._held = True
+
+    def silent(self) -> None:
+        """Nothing came for a moment: the last record is whole, as far as anyone can tell."""
+        if self._held:
+            for reader in self._readers.values():
+                reader.flush()
+            self._held = False
 
     def close(self) -> Iterator[Notice]:
         """Says that all inputs have ended."""
