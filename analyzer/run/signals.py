@@ -46,6 +46,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
     "sglang": {
         "subprocess_crashed": (DEATH, "process died"),
         "scheduler_terminated": (DEATH, "process died"),
+        "scheduler_exit_code": (DEATH, "process died"),
         "watchdog_timeout": (WATCHDOG, "watchdog"),
         "watchdog_timeout_named": (WATCHDOG, "watchdog"),
         "health_failed": (WATCHDOG, "health check failed"),
