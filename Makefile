@@ -42,7 +42,7 @@ bench: setup
 	$(BIN)/python -m benchmarks
 
 fuzz: setup
-	$(BIN)/python -m pytest -q tests/fuzz --hypothesis-profile=long
+	$(BIN)/python -m pytest -q tests/fuzz --hypothesis-profile=long -n auto
 
 docs: setup
 	$(BIN)/kvautopsy docs build/docs
