@@ -67,3 +67,20 @@ def test_the_commands_of_the_tutorial_exist() -> None:
 
     for command in re.findall(r"^    kvautopsy (\w[\w-]*)", text, re.MULTILINE):
         assert command in SHORT or command == "samples", command
+
+
+def test_the_commands_of_the_ci_page(tmp_path: Path) -> None:
+    log = str(data_dir("samples") / "sglang" / "wrapper_nextn.log")
+    text = (ROOT / "docs" / "ci.md").read_text()
+    commands = list(re.findall(r"^    (kvautopsy explain .*)$", text, re.MULTILINE))
+    assert len(commands) == 3
+    statuses = []
+    for command in commands:
+        words = [log if w.endswith(".log") else w for w in command.split()[1:]]
+        done = subprocess.run(
+            [sys.executable, "-m", "analyzer", *words], cwd=tmp_path, capture_output=True, text=True, timeout=60,
+            env={**os.environ, "PYTHONPATH": str(ROOT)},
+        )  # fmt: skip
+        statuses.append(done.returncode)
+    assert statuses == [1, 0, 0]
+    assert {p.name for p in tmp_path.iterdir()} == {"report.json", "report.html", "report.junit.xml", "baseline.json"}

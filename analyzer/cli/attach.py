@@ -30,7 +30,7 @@ def command(
     from dataclasses import replace
 
     from analyzer.live.container import Container
-    from analyzer.live.runner import container_feed, end_facts, make_view, run, say
+    from analyzer.live.runner import container_feed, end_facts, end_text, make_view, run, say
 
     kind = view_of(view, plain, format)
     options = options_from(model_dir=model_dir, draft_dir=draft_dir, rules=rules, url=url)
@@ -38,7 +38,9 @@ def command(
     session = run(container_feed(followed), replace(options, read_facts=None), make_view(kind, sys.stdout))
     if followed.broken:
         say(f"the stream of {followed.name} broke: {followed.broken}")
-    facts = end_facts(followed.end(), followed.name)
+    end = followed.end()
+    facts = end_facts(end, followed.name)
     session.analysis.options = replace(options, facts=(*options.facts, *facts))
     report = session.analysis.report()
+    report.notes.append(end_text(end, followed.name))
     return finish(report, format="json-line" if kind == "jsonl" else "text", output=output, fail_on=fail_on)

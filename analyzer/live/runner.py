@@ -173,6 +173,17 @@ def end_facts(end: End, name: str) -> list[Any]:
     return facts
 
 
+def end_text(end: End, name: str) -> str:
+    """How the container stands, in a sentence."""
+    if end.exit_code is None:
+        text = f"Container {name} is {end.status or 'running'}"
+    else:
+        text = f"Container {name} ended with exit code {end.exit_code}"
+    if end.oom_killed:
+        text += ", killed for its memory limit"
+    return text + (f"; its health check says {end.health}." if end.health else ".")
+
+
 def say(text: str) -> None:
     """A note on standard error."""
     print(clean(f"kvautopsy: {text}"), file=sys.stderr, flush=True)  # noqa: T201
