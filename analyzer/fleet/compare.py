@@ -22,6 +22,8 @@ LEDGER = (
     "limit.concurrency", "sizing.fraction", "spec.method", "spec.draft_tokens", "model.arch", "draft.arch",
 )  # fmt: skip
 QUIET_ARGS = {"args.host", "args.port", "args.random_seed", "args.seed", "args.nccl_port", "args.dist_init_addr"}
+RESULTS = {"pool.tokens", "pool.blocks", "limit.concurrency"}
+"""What a model may read from the log but what is the outcome: no cause of a difference."""
 SAME = 1e-6
 
 
@@ -155,7 +157,10 @@ def _attribute(result: Comparison) -> None:
         return
     target = second.solve().tokens
     if target is not None and abs(target - end) >= 1:
-        name = f"formula: {first.formula} -> {second.formula}" if first.formula != second.formula else "other inputs"
+        only = sorted(set(first.inputs) ^ set(second.inputs) - RESULTS)
+        name = "inputs of one run only: " + ", ".join(only[:4]) if only else "inputs that work together"
+        if first.formula != second.formula:
+            name = f"formula: {first.formula} -> {second.formula}"
         shares.append(Share(name, None, None, target - end))
         end = target
     start = first.solve().tokens
@@ -167,7 +172,7 @@ def _attribute(result: Comparison) -> None:
 def _walk(model: SizingModel, target: Mapping[str, float]) -> tuple[list[Share], float | None]:
     """Replaces inputs one by one, the one that changes the pool most first; the shares and the last pool."""
     inputs = dict(model.inputs)
-    todo = {k for k, v in target.items() if k in inputs and inputs[k] != v}
+    todo = {k for k, v in target.items() if k in inputs and inputs[k] != v and k not in RESULTS}
     overrides: dict[str, float] = {}
     tokens = model.solve().tokens
     shares: list[Share] = []

@@ -17,20 +17,25 @@ MOST = 24
 def print_comparison(result: Comparison, console: Console) -> None:
     """The page: what became of the pool, why, what else differs."""
     before, after = result.before, result.after
-    console.print(f"\nA  {_name(before)}\nB  {_name(after)}\n", highlight=False, markup=False)
+    console.print(f"\nA  {_name(before)}\nB  {_name(after)}\n", highlight=False, markup=False, soft_wrap=True)
     change = result.change
     if change is None:
         console.print("At least one of the runs prints no pool: there is no difference to explain.", highlight=False)
     else:
         a, b = result.pool_before or 0, result.pool_after or 0
         ratio = f", {100 * change / a:+.1f} %" if a else ""
-        console.print(f"POOL   {a:,.0f} -> {b:,.0f} tokens   ({change:+,.0f}{ratio})\n", highlight=False, markup=False)
+        console.print(
+            f"POOL   {a:,.0f} -> {b:,.0f} tokens   ({change:+,.0f}{ratio})\n",
+            highlight=False,
+            markup=False,
+            soft_wrap=True,
+        )
     if result.shares:
         console.print("WHY                                                     tokens", highlight=False)
         for share in result.shares:
             values = _arrow(share)
             console.print(
-                clean(f"  {share.name:28} {values:28} {share.tokens:>+14,.0f}"), highlight=False, markup=False
+                clean(f"  {share.name:28.80} {values:28} {share.tokens:>+14,.0f}"), highlight=False, markup=False
             )
         if result.remainder is not None:
             console.print(f"  {'not explained':57} {result.remainder:>+14,.0f}", highlight=False)
@@ -39,12 +44,12 @@ def print_comparison(result: Comparison, console: Console) -> None:
         if rows:
             console.print(title, highlight=False)
             for row in rows[:MOST]:
-                console.print(f"  {_row(row)}", highlight=False, markup=False)
+                console.print(f"  {_row(row)}", highlight=False, markup=False, soft_wrap=True)
             if len(rows) > MOST:
                 console.print(f"  ... and {len(rows) - MOST} more (--format json has all)", highlight=False)
             console.print()
     for warning in result.warnings:
-        console.print(f"NOTE  {clean(warning)}", highlight=False, markup=False)
+        console.print(f"NOTE  {clean(warning)}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _arrow(share: Share) -> str:
