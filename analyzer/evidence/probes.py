@@ -17,6 +17,8 @@ from analyzer.run.vocabulary import spec_of
 
 PROMPT = "Count from one to twenty:"
 TOKENS = 48
+OWN_CHECK = 25.0
+"""Seconds for SGLang's /health_generate, which itself gives up after 20."""
 
 
 @dataclass(slots=True)
@@ -66,6 +68,7 @@ def probe(url: str, *, timeout: float = 5.0, generate_timeout: float = 60.0) -> 
     model = _models(base, result, timeout)
     before = _snapshot(base, timeout)
     generated = _generate(base, model, result, generate_timeout)
+    _own_words(base, result, timeout, min(generate_timeout, OWN_CHECK))
     after = _snapshot(base, timeout)
     _metrics(before, after, generated, result)
     return result
@@ -109,6 +112,26 @@ def _generate(base: str, model: str | None, result: Probe, timeout: float) -> bo
         result.fact("http.error", why, answer)
         result.note("generates", "broken", f"/v1/completions: {why}")
     return good
+
+
+def _own_words(base: str, result: Probe, timeout: float, patience: float) -> None:
+    """What only SGLang answers: its own generating health check, and the size of its pool. vLLM has neither."""
+    for path in ("/server_info", "/get_server_info"):
+        answer = ask(base + path, timeout=timeout)
+        body = answer.json() if answer.status == 200 else None
+        tokens = body.get("max_total_num_tokens") if isinstance(body, dict) else None
+        if isinstance(tokens, int) and not isinstance(tokens, bool) and tokens > 0:
+            text = f"max_total_num_tokens {tokens}"
+            result.facts.append(
+                Fact("metrics.pool_tokens", tokens, "tokens", (Where(answer.url, 0, text),), origin="http")
+            )
+            break
+    check = ask(f"{base}/health_generate", timeout=patience)
+    if check.status == 404:
+        return
+    result.fact("http.health_generate", check.status, check)
+    state = "ok" if check.status == 200 else "broken"
+    result.note("checks itself", state, f"/health_generate {check.error or f'answers {check.status}'}")
 
 
 def _snapshot(base: str, timeout: float) -> Snapshot | None:

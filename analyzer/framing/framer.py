@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from typing import TypeAlias
 
 from analyzer.framing import engine
+from analyzer.framing.blocks import Traceback
 from analyzer.framing.decode import LineReader
 from analyzer.framing.join import Joiner
 from analyzer.framing.messages import MessageReader
@@ -65,6 +66,11 @@ class Framer:
             self._spans(self._unwrapper.flush())
         self._joiner.close()
         return self._handed_out()
+
+    @property
+    def unfinished(self) -> bool:
+        """Whether a traceback is open whose exception has not come yet."""
+        return any(isinstance(b, Traceback) and not b.ended and not b.closed for b in self._joiner.queue)
 
     def close(self) -> list[Record]:
         """The records that are left at the end of the input."""

@@ -18,6 +18,8 @@ SOON = 0.04
 """Seconds between two judgements while start-up events arrive."""
 LATER = 1.0
 """Seconds between two judgements while only runtime lines arrive."""
+BETWEEN = 1.0
+"""Seconds that the rest of a traceback may take: its writer is slow, or a pipe has cut it."""
 DENSE = frozenset({"http_access", "prefill_batch", "decode_batch", "engine_stats", "spec_stats"})
 
 
@@ -46,6 +48,7 @@ class Session:
     _urgent: bool = False
     _held: bool = False
     _arrived: float = 0.0
+    _heard: float = 0.0
     _judged: float = 0.0
     _known: set[tuple[int, str, str]] = field(default_factory=set)
     report: Report | None = None
@@ -60,14 +63,20 @@ class Session:
         if not self._dirty:
             self._arrived = time.monotonic()
         self._readers[source].feed(chunk)
+        self._heard = time.monotonic()
         self._dirty = self._held = True
 
     def silent(self) -> None:
         """Nothing came for a moment: the last record is whole, as far as anyone can tell."""
-        if self._held:
-            for reader in self._readers.values():
+        if not self._held:
+            return
+        self._held = False
+        late = time.monotonic() - self._heard > BETWEEN
+        for reader in self._readers.values():
+            if reader.framer.unfinished and not late:
+                self._held = True
+            else:
                 reader.flush()
-            self._held = False
 
     def close(self) -> Iterator[Notice]:
         """Says that all inputs have ended."""
@@ -82,6 +91,8 @@ class Session:
         now = time.monotonic()
         if not self._dirty or now - self._judged < (SOON if self._urgent else LATER):
             return
+        if now - self._judged < BETWEEN and any(r.framer.unfinished for r in self._readers.values()):
+            return  # its head alone would be taken for a failure without a name
         self.report = self.analysis.report()
         self._dirty = self._urgent = False
         self._judged = time.monotonic()

@@ -47,6 +47,11 @@ def prove(run: Run) -> Proof:
     layers = [_weights(run, method), _configured(run, method), _loaded(run, method), _counted(run)]
     proof = Proof(run.id, layers)
     asked = [layer for layer in layers if layer.state != NOT_NEEDED]
+    if run.facts.value("spec.enabled") is False and layers[3].state == UNKNOWN:
+        proof.verdict = REFUTED
+        proof.text = "Speculative decoding is off: the server was started without it."
+        layers[3].text, layers[3].how = "nothing is drafted without speculation", ""
+        return proof
     if refuted := next((layer for layer in asked if layer.state == REFUTED), None):
         proof.verdict = REFUTED
         proof.text = f"Speculative decoding does not work: {refuted.text}."
@@ -63,7 +68,7 @@ def prove(run: Run) -> Proof:
 
 
 def _places(*facts: Fact | None) -> tuple[Where, ...]:
-    return tuple(place for fact in facts if fact is not None for place in fact.where[:2])
+    return tuple(dict.fromkeys(place for fact in facts if fact is not None for place in fact.where[:2]))
 
 
 def _weights(run: Run, method: str) -> Layer:

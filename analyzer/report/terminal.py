@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from analyzer.report import view
+from analyzer.report.chain import chain
 from analyzer.report.model import Evidence, Finding, Report, RunReport
 from analyzer.report.sheet import Piece, Sheet, bar, cells, clip, clip_path, sparkline, wrap
 from analyzer.units import GIB
@@ -106,12 +107,25 @@ def _run(run: RunReport, sheet: Sheet, *, noise: bool) -> None:
     _ledger(run, sheet)
     _why(run, sheet, blamed)
     _series(run, sheet)
+    _chain(run, sheet)
     _undecided(run, sheet)
     _unknown(run, sheet)
     _noise(run, sheet, noise=noise)
     for note in run.notes:
         sheet.gap()
         sheet.text(note, 2, "dim", first=("* ", "dim"))
+
+
+def _chain(run: RunReport, sheet: Sheet) -> None:
+    """What the running server said for itself when it was probed."""
+    links = chain(run)
+    if not links:
+        return
+    sheet.gap()
+    sheet.add(("PROBED", "bold"))
+    colours = {"ok": "green", "broken": "bold red"}
+    for link in links:
+        sheet.text(f"{link.name:<17}{link.text}", 10, first=(f"  {link.state:<8}", colours.get(link.state, "dim")))
 
 
 def _again(run: RunReport, first: int, sheet: Sheet) -> None:

@@ -83,3 +83,20 @@ def test_errors_are_sentences() -> None:
             fetch_text(f"{url}/metrics")
         with pytest.raises(UserError, match="answers 404"):
             fetch_text(f"{url}/other")
+
+
+def test_sglang_speaks_for_itself() -> None:
+    info = json.dumps({"version": "0.5.17", "max_total_num_tokens": 774081})
+    with serve({**healthy(), "/get_server_info": (200, info), "/health_generate": (503, "")}) as url:
+        result = probe(url)
+    facts = {f.name: f.value for f in result.facts}
+    assert facts["http.health_generate"] == 503
+    assert ("metrics.pool_tokens", 774081) in {(f.name, f.value) for f in result.facts}
+    assert states(result)["checks itself"] == "broken"
+
+
+def test_vllm_has_no_such_check() -> None:
+    with serve(healthy()) as url:
+        result = probe(url)
+    assert "checks itself" not in states(result)
+    assert not [f for f in result.facts if f.name == "http.health_generate"]

@@ -1,0 +1,89 @@
+"""The chain from a parsed log to a moving counter: one link after the other, each with a verdict of its own.
+
+A link that holds proves nothing of the next one: a process that listens may have a dead engine behind it. Shown for a
+run whose server was probed (``--url``); what the log and what the server said stand beside each other.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from analyzer.report.model import RunReport
+
+OK, BROKEN, UNKNOWN = "ok", "broken", "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """One link: ``ok``, ``broken``, or ``unknown`` where nobody could be asked."""
+
+    name: str
+    state: str
+    text: str
+
+
+def chain(run: RunReport) -> list[Link]:
+    """The links of ``run``, in order; none if no server was probed."""
+
+    def value(name: str) -> Any:
+        return run.facts[name].value if name in run.facts else None
+
+    health = value("http.health")
+    if health is None:
+        return []
+    loaded = value("weights.loaded")
+    pool = value("pool.tokens")
+    links = [
+        _link("parsed", run.engine, f"a log of {run.engine} {run.version or '(version unknown)'}", "no engine's lines"),
+        _link("loaded", loaded, f"{(loaded or 0) / (1 << 30):.2f} GiB of weights", "no line on weights"),
+        _link("pool", pool, f"{pool or 0:,.0f} tokens", "no line on the pool"),
+    ]
+    if health == 0:
+        return [*links, Link("listening", BROKEN, str(value("http.error") or "nothing answers"))]
+    links += [
+        Link("listening", OK, "the address answers"),
+        Link("healthy", OK if health == 200 else BROKEN, f"/health answers {health}"),
+        _listed(value("http.lists_model"), value("http.model"), value("http.context"), pool),
+        _generates(value("http.generates"), value("http.health_generate"), value("http.error")),
+        _moved(value),
+    ]
+    return links
+
+
+def _link(name: str, known: object, text: str, otherwise: str) -> Link:
+    return Link(name, OK, text) if known else Link(name, UNKNOWN, otherwise)
+
+
+def _listed(lists: bool | None, model: str | None, context: float | None, pool: float | None) -> Link:
+    name = "lists the model"
+    if not lists:
+        return Link(name, UNKNOWN if lists is None else BROKEN, "/v1/models names no model")
+    text = f"{model}" + (f", context {context:,.0f} tokens" if context else "")
+    if context and pool and context > pool:
+        return Link(name, BROKEN, f"{text}, more than the pool holds")
+    return Link(name, OK, text)
+
+
+def _generates(generates: bool | None, own: int | None, error: str | None) -> Link:
+    name = "generates"
+    text = f"; /health_generate answers {own}" if own is not None else ""
+    if generates is None:
+        return Link(name, UNKNOWN if own in (None, 200) else BROKEN, f"no model to ask{text}")
+    if not generates:
+        return Link(name, BROKEN, f"{error or 'one short generation failed'}{text}")
+    return Link(name, OK if own in (None, 200) else BROKEN, f"one short generation succeeded{text}")
+
+
+def _moved(value: Any) -> Link:
+    name = "metrics move"
+    moved, generated = value("metrics.moved"), value("metrics.generated")
+    if moved is None:
+        return Link(name, UNKNOWN, "/metrics gives no counter of this server")
+    if not moved:
+        state = BROKEN if value("http.generates") else UNKNOWN
+        return Link(name, state, "the counter of generated tokens did not rise")
+    text = f"{generated:,.0f} tokens counted"
+    if drafted := value("metrics.drafted"):
+        text += f"; {value('metrics.accepted') or 0:,.0f} of {drafted:,.0f} draft tokens accepted"
+    return Link(name, OK, text)
