@@ -66,14 +66,17 @@ def audit(
     ``progress(done, total, result)`` is called after every file. One bad file never stops the rest: it is listed in
     ``AuditResult.errors`` and in the ``files`` table with its reason.
     """
+    from analyzer.redact import clean
+
     options = options or AuditOptions()
     files = find_files(paths)
     store = Store(folder)
     result = AuditResult(folder)
     with store.writing():
         known = store.known()
-        todo = [p for p in files if known.get(p, (0, 0, "")) != fingerprint(p) or p not in known]
-        store.forget({p for p in todo if p in known})
+        shown = {p: clean(p) for p in files}  # as the tables name them
+        todo = [p for p in files if known.get(shown[p]) != fingerprint(p)]
+        store.forget({shown[p] for p in todo if shown[p] in known})
         result.unchanged = len(files) - len(todo)
         if progress is not None:
             progress(result.unchanged, len(files), None)
@@ -88,7 +91,7 @@ def audit(
         except KeyboardInterrupt:
             store.flush()  # what was read is kept; the next audit goes on from here
             raise
-        store.finish(files)
+        store.finish(list(shown.values()))
     return result
 
 

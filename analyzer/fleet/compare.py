@@ -157,8 +157,8 @@ def _attribute(result: Comparison) -> None:
         return
     target = second.solve().tokens
     if target is not None and abs(target - end) >= 1:
-        only = sorted(set(first.inputs) ^ set(second.inputs) - RESULTS)
-        name = "inputs of one run only: " + ", ".join(only[:4]) if only else "inputs that work together"
+        only = sorted((set(first.inputs) ^ set(second.inputs)) - RESULTS)
+        name = "inputs of one run only: " + ", ".join(only) if only else "inputs that work together"
         if first.formula != second.formula:
             name = f"formula: {first.formula} -> {second.formula}"
         shares.append(Share(name, None, None, target - end))

@@ -33,10 +33,9 @@ def print_comparison(result: Comparison, console: Console) -> None:
     if result.shares:
         console.print("WHY                                                     tokens", highlight=False)
         for share in result.shares:
-            values = _arrow(share)
-            console.print(
-                clean(f"  {share.name:28.80} {values:28} {share.tokens:>+14,.0f}"), highlight=False, markup=False
-            )
+            label, more = _label(share)
+            line = f"  {label:28} {_arrow(share):28} {share.tokens:>+14,.0f}"
+            console.print(clean(line + more), highlight=False, markup=False, soft_wrap=True)
         if result.remainder is not None:
             console.print(f"  {'not explained':57} {result.remainder:>+14,.0f}", highlight=False)
         console.print()
@@ -50,6 +49,12 @@ def print_comparison(result: Comparison, console: Console) -> None:
             console.print()
     for warning in result.warnings:
         console.print(f"NOTE  {clean(warning)}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _label(share: Share) -> tuple[str, str]:
+    """The name for its column, and what stands on lines of its own below: a list of inputs would break the columns."""
+    name, _, listed = share.name.partition(": ")
+    return name, "".join(f"\n      {item}" for item in listed.split(", ") if item)
 
 
 def _arrow(share: Share) -> str:

@@ -56,20 +56,27 @@ class ReadOptions:
 
 def read_file(path: str, options: ReadOptions) -> FileResult:
     """Explains every log in ``path`` (a file or an archive). Never raises for a bad file: the reason is in the rows."""
+    from analyzer.redact import clean
     from analyzer.sources import open_sources
 
     size, mtime, digest = fingerprint(path)
     result = FileResult(path, bytes=size)
 
     def note(source: str, error: str) -> None:
-        row = {"source": source, "path": path, "size": size, "mtime": mtime, "fingerprint": digest, "error": error}
+        row = {
+            "source": clean(source),
+            "path": clean(path),
+            "size": size,
+            "mtime": mtime,
+            "fingerprint": digest,
+            "error": clean(error),
+        }
         result.tables["files"].append(row)
 
     try:
-        for source in open_sources([path]):
+        for source in open_sources([path], keep_errors=True):
             try:
-                _read_source(source, result, options)
-                note(source.name, "")
+                note(source.name, _read_source(source, result, options))
             except (UserError, OSError, ValueError) as error:
                 note(source.name, str(error))
             except Exception as error:
@@ -81,18 +88,27 @@ def read_file(path: str, options: ReadOptions) -> FileResult:
     return result
 
 
-def _read_source(source: Any, result: FileResult, options: ReadOptions) -> None:
+def _read_source(source: Any, result: FileResult, options: ReadOptions) -> str:
+    """Adds the rows of one log to ``result``; why it was not read to its end, or nothing.
+
+    A cut file keeps the rows of what could be read. Raises ``UserError`` where that holds no log.
+    """
     from analyzer.pipeline import Analysis, Options
 
     analysis = Analysis(Options(rule_dirs=tuple(Path(p) for p in options.rule_dirs)))
     reader = analysis.reader(source.name)
-    for chunk in source.chunks():
-        reader.feed(chunk)
+    cut = ""
+    try:
+        for chunk in source.chunks():
+            reader.feed(chunk)
+    except UserError as error:
+        cut = str(error)
     reader.close()
     if not analysis.inputs[0].lines:
-        raise UserError("empty: no line in it", status=3)
+        raise UserError(cut or "empty: no line in it", status=3)
     if not analysis.inputs[0].recognised_lines:
-        raise UserError(NOT_A_LOG, status=3)
+        raise UserError(cut or NOT_A_LOG, status=3)
+    analysis.inputs[0].note = f"not read to its end: {cut}" if cut else analysis.inputs[0].note
     report = analysis.report()
     for name, rows in rows_of(report).items():
         result.tables[name].extend(rows)
@@ -104,16 +120,17 @@ def _read_source(source: Any, result: FileResult, options: ReadOptions) -> None:
         keys = {run.id: run_key(run) for run in report.runs}
         for run in analysis.folder.runs():
             result.tables["events"].extend(_event_rows(run, keys.get(run.id, source.name)))
+    return f"not read to its end: {cut}" if cut else ""
 
 
 def _event_rows(run: Any, key: str) -> list[Row]:
-    from analyzer.redact import clean
+    from analyzer.redact import clean, clean_value
 
     return [
         {
-            "run": key, "source": event.record.source, "line": event.line, "time": event.record.stamp,
+            "run": key, "source": clean(event.record.source), "line": event.line, "time": event.record.stamp,
             "rank": event.rank, "kind": event.kind,
-            "fields": clean(json.dumps(event.fields, default=str, ensure_ascii=False))[:20_000],
+            "fields": json.dumps(clean_value(event.fields), default=str, ensure_ascii=False)[:20_000],
         }
         for event in run.events
     ]  # fmt: skip

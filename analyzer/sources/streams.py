@@ -151,13 +151,14 @@ class _Checked:
     """A decompressor whose complaints become sentences."""
 
     def __init__(self, inner: Readable, kind: str, meter: Meter) -> None:
-        self._inner = inner
+        # `read` of the standard library's files fills its buffer, and loses it when the data then ends too early.
+        self._read: Callable[[int], bytes] = getattr(inner, "read1", inner.read)
         self._kind = kind
         self._meter = meter
 
     def read(self, size: int = -1, /) -> bytes:
         try:
-            return self._inner.read(size)
+            return self._read(size)
         except UserError:
             raise
         except EOFError:

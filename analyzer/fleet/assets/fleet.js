@@ -4,7 +4,10 @@
   const table = document.querySelector("table.runs");
   if (!table) return;
   const body = table.tBodies[0];
+  // All rows are sorted and filtered; only so many are laid out, since a browser needs seconds for 20,000.
+  const MOST = 1000;
   const rows = [...body.rows];
+  const texts = new Map(rows.map((row) => [row, row.textContent.toLowerCase()]));
   const count = document.querySelector("#count");
   const words = document.querySelector("#filter");
   const choices = [...document.querySelectorAll("select[data-column]")];
@@ -15,15 +18,14 @@
   };
   const filter = () => {
     const wanted = words.value.toLowerCase().split(/\s+/).filter(Boolean);
-    let shown = 0;
-    for (const row of rows) {
-      const text = row.textContent.toLowerCase();
-      const fits = wanted.every((w) => text.includes(w)) && choices.every(
+    const found = rows.filter((row) => {
+      const text = texts.get(row);
+      return wanted.every((w) => text.includes(w)) && choices.every(
         (c) => !c.value || row.cells[Number(c.dataset.column)].textContent.trim() === c.value);
-      row.hidden = !fits;
-      shown += fits ? 1 : 0;
-    }
-    count.textContent = `${shown} of ${rows.length} runs`;
+    });
+    body.replaceChildren(...found.slice(0, MOST));
+    const cut = found.length > MOST ? `, the first ${MOST} listed` : "";
+    count.textContent = `${found.length} of ${rows.length} runs${cut}`;
   };
   words.addEventListener("input", filter);
   for (const c of choices) c.addEventListener("change", filter);
@@ -36,12 +38,13 @@
       head.setAttribute("aria-sort", down ? "descending" : "ascending");
       const sign = down ? -1 : 1;
       const blank = (v) => v === "" || Number.isNaN(v);
+      const values = new Map(rows.map((row) => [row, value(row, i)]));
       rows.sort((a, b) => {
-        const x = value(a, i), y = value(b, i);
+        const x = values.get(a), y = values.get(b);
         if (blank(x) || blank(y)) return blank(x) - blank(y);
         return sign * (x < y ? -1 : x > y ? 1 : 0);
       });
-      body.append(...rows);
+      filter();
     });
   });
 
