@@ -51,7 +51,9 @@ def collect(name: str, stop: threading.Event | None = None) -> tuple[Container, 
 
 def test_history_then_live_in_order(host: str) -> None:
     start(
-        host, "both", "echo one; echo two >&2; busybox sleep 0.7; echo three; busybox sleep 0.2; echo four >&2; exit 3"
+        host,
+        "both",
+        "echo one; busybox sleep 0.2; echo two >&2; busybox sleep 0.7; echo three; busybox sleep 0.2; echo four >&2; exit 3",
     )
     followed, parts = collect("both")
     lines = [(s, line) for s, part in parts for line in part.splitlines()]
