@@ -50,11 +50,8 @@ def collect(name: str, stop: threading.Event | None = None) -> tuple[Container, 
 
 
 def test_history_then_live_in_order(host: str) -> None:
-    start(
-        host,
-        "both",
-        "echo one; busybox sleep 0.2; echo two >&2; busybox sleep 0.7; echo three; busybox sleep 0.2; echo four >&2; exit 3",
-    )
+    nap = "busybox sleep 0.2"
+    start(host, "both", f"echo one; {nap}; echo two >&2; busybox sleep 0.7; echo three; {nap}; echo four >&2; exit 3")
     followed, parts = collect("both")
     lines = [(s, line) for s, part in parts for line in part.splitlines()]
     assert lines == [("stdout", b"one"), ("stderr", b"two"), ("stdout", b"three"), ("stderr", b"four")]
