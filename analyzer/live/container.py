@@ -10,6 +10,7 @@ import difflib
 import heapq
 import itertools
 import queue
+import re
 import threading
 import time
 from collections.abc import Iterator
@@ -20,6 +21,10 @@ from analyzer.errors import UserError
 
 HOLD = 0.03
 """Seconds that a line waits for an earlier one of the other stream."""
+FIRST_HOLD = 0.2
+"""The same in the first second, when one stream may be opened later than the other."""
+GRACE = 5.0
+"""Seconds that a container whose policy is to be restarted may look ended."""
 PATIENCE = 30.0
 """Seconds that a daemon or container may be away before following ends."""
 
@@ -136,9 +141,12 @@ class Container:
 
         def one(stream: str) -> Iterator[tuple[str, str, bytes]]:
             for stamp, line in self._lines(stream, "", follow=False):
+                if stamp > cut:
+                    return  # the other stream may have been read before this moment: the live part orders them
                 if read[stream].takes(stamp):
                     yield stamp, stream, line
 
+        cut = self._daemon_time()
         block: list[bytes] = []
         held = ""
         try:
@@ -155,14 +163,28 @@ class Container:
         if block:
             yield held, b"".join(block)
 
+    def _daemon_time(self) -> str:
+        """Now by the daemon's clock, as it stamps lines; what sorts behind every stamp if it does not say."""
+        import datetime
+
+        try:
+            text = str(self.client.info()["SystemTime"])
+            head, zone = re.fullmatch(r"([\d-]+T[\d:]+)(?:\.\d+)?(Z|[+-]\d\d:\d\d)", text).groups()  # type: ignore[union-attr]
+            moment = datetime.datetime.fromisoformat(head + zone.replace("Z", "+00:00")).astimezone(datetime.UTC)
+        except Exception:  # a daemon that lacks it, or one that has just gone
+            return "~"
+        return f"{moment:%Y-%m-%dT%H:%M:%S}.000000000Z"
+
     def _merge(
         self, arrived: queue.Queue[tuple[str, str, bytes] | None], streams: int, stop: threading.Event
     ) -> Iterator[tuple[str, bytes]]:
         held: list[tuple[str, int, float, str, bytes]] = []
         order = itertools.count()
         open_streams = streams
+        begun = time.monotonic()
         while open_streams or held:
-            timeout = HOLD if not held else max(0.0, held[0][2] + HOLD - time.monotonic())
+            hold = HOLD if time.monotonic() - begun > 1.0 else FIRST_HOLD
+            timeout = hold if not held else max(0.0, held[0][2] + hold - time.monotonic())
             try:
                 item = arrived.get(timeout=timeout) if open_streams else None
             except queue.Empty:
@@ -173,7 +195,7 @@ class Container:
                 heapq.heappush(held, (item[1], next(order), time.monotonic(), item[0], item[2]))
             ready: list[tuple[str, bytes]] = []
             while held and (
-                not open_streams or streams == 1 or held[0][2] + HOLD <= time.monotonic() or len(held) > 9999
+                not open_streams or streams == 1 or held[0][2] + hold <= time.monotonic() or len(held) > 9999
             ):
                 _, _, _, stream, line = heapq.heappop(held)
                 if ready and ready[-1][0] == stream:
@@ -193,7 +215,6 @@ class Container:
     ) -> None:
         """Reads one stream from ``read`` to its end, through breaks, into ``arrived``; None at the end."""
         try:
-            gone = time.monotonic()
             while not stop.is_set():
                 read.again()
                 try:
@@ -201,14 +222,11 @@ class Container:
                         if not read.takes(stamp):
                             continue
                         arrived.put((stream, stamp, line))
-                        gone = time.monotonic()
                         if stop.is_set():
                             return
                 except Exception as error:
                     self.broken = f"{type(error).__name__}: {error}"
-                if not self._wait(stop, gone):
-                    return
-                if not self._running():
+                if not self._wait(stop):
                     return
         finally:
             arrived.put(None)
@@ -233,20 +251,32 @@ class Container:
             stamp, text = _stamped(rest)
             yield stamp, text
 
-    def _wait(self, stop: threading.Event, gone: float) -> bool:
-        """Waits while a stream has ended: True to read on, False when the container is over for good."""
+    def _wait(self, stop: threading.Event) -> bool:
+        """Waits while a stream has ended: True to read on, False when the container is over for good.
+
+        A daemon that shuts down stops its containers first and still answers then; those that it will start again
+        look like ended ones for that moment.
+        """
+        away = ended = 0.0
         while not stop.wait(0.1):
+            now = time.monotonic()
             state = self._state()
             if state is None:
-                if time.monotonic() - gone > PATIENCE:
+                away, ended = away or now, 0.0
+                if now - away > PATIENCE:
                     return False
-                continue
-            return bool(state.get("Running") or state.get("Restarting"))
+            elif state.get("Running") or state.get("Restarting"):
+                return True
+            else:
+                away, ended = 0.0, ended or now
+                if not self._comes_back(state) or now - ended > GRACE:
+                    return False
         return False
 
-    def _running(self) -> bool:
-        state = self._state()
-        return state is None or bool(state.get("Running") or state.get("Restarting"))
+    def _comes_back(self, state: dict[str, Any]) -> bool:
+        """Whether the daemon starts the container again, by its restart policy."""
+        policy = ((self._container.attrs.get("HostConfig") or {}).get("RestartPolicy") or {}).get("Name")
+        return policy in ("always", "unless-stopped") or (policy == "on-failure" and state.get("ExitCode") != 0)
 
     def _state(self) -> dict[str, Any] | None:
         try:

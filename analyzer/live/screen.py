@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import deque
-from typing import TYPE_CHECKING, Any, TextIO
+from typing import TYPE_CHECKING, TextIO
 
 from analyzer.live.session import Notice, Session
 from analyzer.redact import clean
@@ -12,6 +12,7 @@ from analyzer.units import show, show_bytes
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
+    from rich.text import Text
 
     from analyzer.report.model import RunReport
 
@@ -19,6 +20,11 @@ STEPS = ("arguments", "init", "weights", "pool", "graphs", "ready", "serving")
 BARS = "▁▂▃▄▅▆▇█"
 COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 REFRESH = 0.1
+WIDE = 90
+"""Columns from which all names of the stages fit."""
+LEAST_TOLD = 3
+"""Findings that stay on the lowest screen."""
+SHARES = frozenset({"usage", "state_usage", "swa_usage", "hit_rate", "acceptance"})
 
 
 class Screen:
@@ -29,7 +35,7 @@ class Screen:
         from rich.live import Live
 
         self._console = Console(file=out)
-        self._notices: deque[Notice] = deque(maxlen=12)
+        self._notices: deque[Notice] = deque(maxlen=40)
         self._drawn = 0.0
         self._live = Live(console=self._console, auto_refresh=False, transient=True)
         self._live.start()
@@ -55,60 +61,87 @@ class Screen:
         from rich.console import Group
         from rich.text import Text
 
+        width, height = self._console.size
         report = session.report
         read = sum(i.lines for i in session.analysis.inputs)
         known = sum(i.recognised_lines for i in session.analysis.inputs)
-        parts: list[Any] = [Text(f"{read:,} lines read, {known:,} recognised    Ctrl-C for the report", style="dim")]
+        parts: list[Text] = [Text(f"{read:,} lines read, {known:,} recognised    Ctrl-C for the report", style="dim")]
+        told = min(len(self._notices), max(LEAST_TOLD, height // 3))
         if report is not None and report.runs:
             run = report.runs[-1]
             reached = session.analysis.folder.runs()[-1].stages
-            parts += [self._head(run, set(reached)), *self._ledger(run), *self._load(run)]
+            parts.append(self._head(run, set(reached), width))
+            if session.progress:
+                parts.append(Text(f"  {clean(session.progress)}", style="magenta"))
+            load = self._load(run, width)
+            room = height - len(parts) - told - 2
+            ledger = self._ledger(run, width, min(max(0, room), max(1, room - len(load))))
+            parts += [*ledger, *load[: max(0, room - len(ledger))]]
         parts.append(Text())
-        for notice in self._notices:
+        for notice in self._kept(told):
             line = Text(f"{notice.severity:8} ", style=COLOURS.get(notice.severity, ""))
-            line.append(clean(f"{notice.rule} {notice.text}").strip()[: self._console.width * 2], style="default")
+            line.append(clean(f"{notice.rule} {notice.text}").strip(), style="default")
             parts.append(line)
+        for part in parts:  # one row each: what is wrapped pushes the newest finding off the screen
+            part.no_wrap, part.overflow = True, "ellipsis"
         return Group(*parts)
 
+    def _kept(self, room: int) -> list[Notice]:
+        """``room`` notices in the order in which they came: the gravest, and of these the latest."""
+        grave = {"critical": 0, "warning": 1}
+        order = sorted(range(len(self._notices)), key=lambda i: (grave.get(self._notices[i].severity, 2), -i))
+        return [self._notices[i] for i in sorted(order[:room])]
+
     @staticmethod
-    def _head(run: RunReport, reached: set[str]) -> RenderableType:
+    def _head(run: RunReport, reached: set[str], width: int) -> Text:
         from rich.text import Text
 
         name = " ".join(filter(None, (run.engine, run.version)))
-        text = Text(f"{clean(name)}   ", style="bold")
+        text = Text(f"{clean(name)}  ", style="bold")
+        text.append(f"{run.outcome}   ", "bold red" if "crashed" in run.outcome else "bold")
+        short = width < WIDE
         for step in STEPS:
-            text.append(("● " if step in reached else "○ ") + step + "  ", "green" if step in reached else "dim")
-        text.append(f"  {run.outcome}", "bold red" if "crashed" in run.outcome else "bold")
+            mark = "● " if step in reached else "○ "
+            if short:
+                mark = mark[0]
+            last = [s for s in STEPS if s in reached][-1:]
+            text.append(mark + ("" if short and [step] != last else step + "  "), "green" if step in reached else "dim")
         return text
 
     @staticmethod
-    def _ledger(run: RunReport) -> list[RenderableType]:
+    def _ledger(run: RunReport, width: int, room: int) -> list[Text]:
+        """The ledger in at most ``room`` rows: the pool's size first to be kept, then the largest items."""
         from rich.text import Text
 
-        rows = run.ledger[:10]
-        total = sum(r.bytes for r in rows) or 1
-        lines: list[RenderableType] = []
-        for row in rows:
-            width = round(40 * row.bytes / total)
-            line = Text(f"  {clean(row.item):28.28} {show_bytes(row.bytes):>11} ")
-            line.append("█" * max(width, 1), "dim" if row.kind != "used" else "blue")
-            lines.append(line)
-        if (pool := run.facts.get("pool.tokens")) is not None:
+        lines: list[Text] = []
+        if (pool := run.facts.get("pool.tokens")) is not None and room > 0:
             running = run.facts.get("limit.running")
             limit = f"   {show(running.value, 'requests')} running at most" if running else ""
             lines.append(Text(f"  pool {show(pool.value, 'tokens')} tokens{limit}", style="bold"))
+        kept = sorted(run.ledger, key=lambda r: -r.bytes)[: min(10, max(0, room - len(lines)))]
+        rows = [r for r in run.ledger if r in kept]
+        total = sum(r.bytes for r in run.ledger) or 1
+        label = 28 if width >= WIDE else 20
+        for row in rows:
+            line = Text(f"  {clean(row.item):{label}.{label}} {show_bytes(row.bytes):>11} ")
+            size = round(max(0, min(40, width - label - 16)) * row.bytes / total)
+            line.append("█" * max(size, 1), "dim" if row.kind != "used" else "blue")
+            lines.insert(len(lines) - (pool is not None), line)
         return lines
 
     @staticmethod
-    def _load(run: RunReport) -> list[RenderableType]:
+    def _load(run: RunReport, width: int) -> list[Text]:
         from rich.text import Text
 
         points = run.series.get("points") or {}
-        lines: list[RenderableType] = []
+        lines: list[Text] = []
         for name, values in points.items() if isinstance(points, dict) else ():
-            numbers = [v for v in values if isinstance(v, int | float)][-60:] if isinstance(values, list) else []
+            if name == "time" or not isinstance(values, list):
+                continue
+            numbers = [v for v in values if isinstance(v, int | float)][-max(8, min(60, width - 32)) :]
             if len(numbers) > 1:
-                lines.append(Text(f"  {name:14} {sparkline(numbers)} {numbers[-1]:,.2f}"))
+                last = f"{100 * numbers[-1]:.0f} %" if name in SHARES else f"{numbers[-1]:,.4g}"
+                lines.append(Text(f"  {name:14} {sparkline(numbers)} {last}"))
         return lines
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -20,6 +21,9 @@ LATER = 1.0
 """Seconds between two judgements while only runtime lines arrive."""
 BETWEEN = 1.0
 """Seconds that the rest of a traceback may take: its writer is slow, or a pipe has cut it."""
+TAIL = 500
+"""Bytes at the end of a chunk in which the latest frame of a progress bar is looked for."""
+BAR = re.compile(r"[^:|]{0,80}: *\d{1,3}%.*")
 DENSE = frozenset({"http_access", "prefill_batch", "decode_batch", "engine_stats", "spec_stats"})
 
 
@@ -52,6 +56,8 @@ class Session:
     _judged: float = 0.0
     _known: set[tuple[int, str, str]] = field(default_factory=set)
     report: Report | None = None
+    progress: str = ""
+    """The progress bar that is moving now, as its program prints it."""
 
     def __post_init__(self) -> None:
         self.analysis = Analysis(self.options, on_event=self._event)
@@ -64,7 +70,14 @@ class Session:
             self._arrived = time.monotonic()
         self._readers[source].feed(chunk)
         self._heard = time.monotonic()
+        self._progress_in(chunk)
         self._dirty = self._held = True
+
+    def _progress_in(self, chunk: bytes) -> None:
+        """Keeps the last frame of a progress bar, which may go on for minutes without an end of line."""
+        tail = chunk[-TAIL:].rstrip(b"\r\n ").replace(b"\r", b"\n").rpartition(b"\n")[2]
+        found = BAR.search(tail.decode("utf-8", "replace"))
+        self.progress = found[0] if found and "100%" not in found[0] else ""
 
     def silent(self) -> None:
         """Nothing came for a moment: the last record is whole, as far as anyone can tell."""

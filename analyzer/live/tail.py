@@ -79,6 +79,8 @@ def _next(path: Path, file: BinaryIO) -> BinaryIO | None:
 
 def follow_stdin(stop: threading.Event) -> Iterator[bytes]:
     """The bytes of standard input until it ends; ``b""`` whenever there is nothing new for a while."""
+    if sys.stdin is None:
+        raise UserError("standard input is closed: pipe a log in, or name a file", status=3)
     descriptor = sys.stdin.buffer.fileno()
     while not stop.is_set():
         ready, _, _ = select.select([descriptor], [], [], POLL)

@@ -9,12 +9,14 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from analyzer.errors import UserError
 from analyzer.live import container as module
 from analyzer.live.container import Container
+from analyzer.live.runner import end_facts
 from tests.support import dockerd
 
 pytestmark = [
@@ -22,7 +24,7 @@ pytestmark = [
     pytest.mark.xdist_group("docker"),
     pytest.mark.skipif(bool(dockerd.missing()), reason=dockerd.missing() or "docker"),
 ]
-SAMPLES = str((dockerd.Path(__file__).parents[2] / "samples").resolve())
+SAMPLES = str((Path(__file__).parents[2] / "samples").resolve())
 
 
 @pytest.fixture(scope="module")
@@ -97,6 +99,58 @@ def test_a_restart_loses_and_doubles_nothing(host: str) -> None:
     everything = dockerd.docker(host, "logs", "again").encode().splitlines()
     assert len(everything) == 18
     assert seen == everything
+
+
+def test_a_daemon_restart_loses_and_doubles_nothing(host: str) -> None:
+    count = "while [ $i -lt 4000 ]; do i=$((i+1)); echo $(busybox date +%s%N) $i; busybox sleep 0.05; done"
+    script = f"trap 'exit 0' TERM; i=0; {count}"
+    start(host, "survivor", script, "--restart", "always")
+    stop = threading.Event()
+    followed = Container("survivor")
+    seen: list[bytes] = []
+
+    def read() -> None:
+        for _, part in followed.follow(stop):
+            seen.extend(part.splitlines())
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    time.sleep(1.0)
+    before = len(seen)
+    dockerd.daemons[host].stop()
+    dockerd.daemons[host].start()
+    end = time.monotonic() + 30
+    while time.monotonic() < end and sum(line.endswith(b" 1") for line in seen) < 2:
+        time.sleep(0.1)
+    time.sleep(1.0)
+    dockerd.docker(host, "update", "--restart", "no", "survivor")
+    dockerd.docker(host, "kill", "survivor")
+    thread.join(20)
+    stop.set()
+    everything = dockerd.docker(host, "logs", "survivor").encode().splitlines()
+    assert 0 < before < len(seen)
+    assert sum(line.endswith(b" 1") for line in everything) == 2, "the container was not started again"
+    assert seen == everything
+
+
+def test_health_enters_the_facts(host: str) -> None:
+    start(host, "ill", "echo up; busybox sleep 60", "--health-cmd", "exit 1", "--health-interval", "1s",
+          "--health-retries", "1")  # fmt: skip
+    followed, limit = Container("ill"), time.monotonic() + 20
+    while followed.end().health != "unhealthy" and time.monotonic() < limit:
+        time.sleep(0.2)
+    facts = {f.name: f.value for f in end_facts(followed.end(), "ill")}
+    dockerd.docker(host, "kill", "ill")
+    assert facts["container.health"] == "unhealthy"
+    assert "container.exit_code" not in facts
+
+
+def test_oom_flag_enters_the_facts() -> None:
+    end = module.End(137, True, "exited")
+    assert {f.name: f.value for f in end_facts(end, "x")} == {
+        "container.oom_killed": True,
+        "container.exit_code": 137,
+    }
 
 
 def test_attach_puts_the_exit_code_into_the_verdict(host: str) -> None:

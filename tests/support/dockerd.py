@@ -45,24 +45,50 @@ def engine() -> Iterator[str]:
         "dockerd", "--data-root", f"{folder}/data", "--exec-root", f"{folder}/exec", "-H", host, "-p", f"{folder}/pid",
         "--iptables=false", "--bridge=none", "--storage-driver", "vfs",
     ]  # fmt: skip
-    log = folder / "dockerd.log"
-    with log.open("wb") as out:
-        process = subprocess.Popen(command, stdout=out, stderr=subprocess.STDOUT)
+    daemon = Daemon(folder, command)
+    daemons[host] = daemon
     try:
-        end = time.monotonic() + 60
-        while "API listen on" not in log.read_text(errors="replace"):
-            if process.poll() is not None or time.monotonic() > end:
-                raise RuntimeError(f"dockerd did not start:\n{log.read_text(errors='replace')[-2000:]}")
-            time.sleep(0.1)
+        daemon.start()
         _image(folder, host)
         yield host
     finally:
-        process.terminate()
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
+        del daemons[host]
+        daemon.stop()
         shutil.rmtree(folder, ignore_errors=True)
+
+
+daemons: dict[str, Daemon] = {}
+"""The running engines by their addresses, for tests that restart one."""
+
+
+class Daemon:
+    """The process of one engine."""
+
+    def __init__(self, folder: Path, command: list[str]) -> None:
+        self._log, self._command, self._starts = folder / "dockerd.log", command, 0
+        self._process: subprocess.Popen[bytes] | None = None
+
+    def start(self) -> None:
+        """Starts the engine and waits until it answers."""
+        with self._log.open("ab") as out:
+            self._process = subprocess.Popen(self._command, stdout=out, stderr=subprocess.STDOUT)
+        self._starts += 1
+        end = time.monotonic() + 60
+        while self._log.read_text(errors="replace").count("API listen on") < self._starts:
+            if self._process.poll() is not None or time.monotonic() > end:
+                raise RuntimeError(f"dockerd did not start:\n{self._log.read_text(errors='replace')[-2000:]}")
+            time.sleep(0.1)
+
+    def stop(self) -> None:
+        """Stops the engine, and with it its containers."""
+        if self._process is None:
+            return
+        self._process.terminate()
+        try:
+            self._process.wait(30)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+        self._process = None
 
 
 def _image(folder: Path, host: str) -> None:
