@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from analyzer.events import Event
 from analyzer.framing import frame
 from analyzer.framing.record import Record
 from analyzer.parsing import default_catalog
-from analyzer.redact import clean
+from analyzer.redact import clean, clean_value
 from analyzer.sources import open_sources
 from analyzer.units import show
 
@@ -44,13 +45,37 @@ def as_json(event: Event) -> dict[str, Any]:
     }
 
 
+def _line(row: dict[str, Any]) -> str:
+    """``row`` as one line of JSON. Its texts are cleaned one by one, never the JSON itself, which must stay JSON."""
+    text = json.dumps(row, ensure_ascii=False, default=str)
+    if "\\" not in text and "NaN" not in text and "Infinity" not in text and clean(text) == text:
+        return text  # nearly every line: nothing in it is escaped and nothing needs cleaning
+    fields = {
+        clean(name): {**field, "value": clean_value(_json_value(field["value"]), name)}
+        for name, field in row.get("fields", {}).items()
+    }
+    cleaned = {key: fields if key == "fields" else clean_value(value) for key, value in row.items()}
+    return json.dumps(cleaned, ensure_ascii=False, allow_nan=False)
+
+
+def _json_value(value: Any) -> Any:
+    """``value`` in JSON's types; a number that JSON does not have becomes its name."""
+    if isinstance(value, dict):
+        return {str(key): _json_value(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_json_value(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return str(value)
+    return value if value is None or isinstance(value, str | int | float) else str(value)
+
+
 def list_events(paths: Sequence[str], format: str, kinds: frozenset[str] = frozenset()) -> Iterator[str]:
     """One line of text or JSON for each recognised record; only ``kinds`` if any are given."""
     for _, event in records_and_events(paths):
         if event is None or (kinds and event.kind not in kinds):
             continue
         if format == "jsonl":
-            yield clean(json.dumps(as_json(event), ensure_ascii=False, default=str))
+            yield _line(as_json(event))
         else:
             fields = "  ".join(f"{k}={show(v, event.units.get(k, 'any'))}" for k, v in event.fields.items())
             rank = f" {event.rank}" if event.rank else ""
@@ -75,7 +100,7 @@ def list_unrecognised(paths: Sequence[str], format: str) -> Iterator[str]:
     for template, (count, source, line, text) in sorted(groups.items(), key=lambda item: -item[1][0]):
         if format == "jsonl":
             row = {"count": count, "source": source, "line": line, "template": template, "text": text}
-            yield clean(json.dumps(row, ensure_ascii=False))
+            yield _line(row)
         else:
             yield clean(f"{count:>7}  l. {line:<7} {template}")
     if left_out:

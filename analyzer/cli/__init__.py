@@ -21,12 +21,15 @@ def main(argv: Sequence[str] | None = None) -> None:
     try:
         from analyzer.cli.app import build_app
 
-        build_app()(args=_with_default_command(args), prog_name="kvautopsy")
+        status = build_app()(args=_with_default_command(args), prog_name="kvautopsy", standalone_mode=False)
     except UserError as error:
         _say(f"kvautopsy: {error}")
         sys.exit(error.status)
     except KeyboardInterrupt:
         sys.exit(130)
+    except Exception as error:
+        sys.exit(_say_usage(error))
+    sys.exit(status if isinstance(status, int) else 0)
 
 
 def _with_default_command(args: list[str]) -> list[str]:
@@ -38,9 +41,25 @@ def _with_default_command(args: list[str]) -> list[str]:
         return args
     from pathlib import Path
 
-    if first == "-" or (not first.startswith("-") and Path(first).exists()):
-        return ["explain", *args]
-    return args
+    try:
+        is_path = first == "-" or (not first.startswith("-") and Path(first).exists())
+    except OSError:  # longer than any name
+        is_path = False
+    return ["explain", *args] if is_path else args
+
+
+def _say_usage(error: Exception) -> int:
+    """Prints what typer says of a wrong use, which quotes what was typed; the exit status. Others are raised again."""
+    if type(error).__name__ == "Abort":  # what typer makes of an interrupt
+        return 130
+    if not (hasattr(error, "show") and hasattr(error, "exit_code")):
+        raise error
+    import io
+
+    told = io.StringIO()
+    error.show(told)
+    _say(told.getvalue().rstrip("\n"))
+    return int(error.exit_code)
 
 
 def _say(text: str) -> None:

@@ -13,6 +13,8 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from analyzer.errors import UserError
+
 SHORT = {
     "explain": "Say why the KV cache pool is the size it is, what caps concurrency, and what failed.",
     "events": "Print the typed events that the grammars read from a log.",
@@ -61,12 +63,20 @@ def _leaving(command: Callable[..., int]) -> Callable[..., None]:
             status = command(*args, **kwargs)
             sys.stdout.flush()
         except BrokenPipeError:
-            # Python would complain at exit when it flushes what could not be written.
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            _forget_output()
             status = 0
+        except OSError as error:
+            _forget_output()
+            place = f"{error.filename}" if error.filename else "standard output"
+            raise UserError(f"{place}: {error.strerror or error}") from None
         raise typer.Exit(status)
 
     return leave
+
+
+def _forget_output() -> None:
+    """Drops what could not be written, of which Python would complain when it flushes at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _version(wanted: bool) -> None:

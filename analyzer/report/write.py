@@ -92,10 +92,12 @@ def write_whole(path: Path, content: bytes) -> None:
             file.write(content)
             os.fchmod(file.fileno(), 0o666 & ~_umask())
         os.replace(part, path)  # noqa: PTH105 - both are plain strings here
-    except OSError as error:
+    except BaseException as error:  # an interrupt, too, leaves nothing behind
         if part:
             Path(part).unlink(missing_ok=True)
-        raise UserError(f"{path} cannot be written: {error.strerror or error}") from None
+        if isinstance(error, OSError):
+            raise UserError(f"{path} cannot be written: {error.strerror or error}") from None
+        raise
 
 
 def _umask() -> int:

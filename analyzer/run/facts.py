@@ -9,6 +9,9 @@ from typing import Any
 from analyzer.framing.record import Record
 from analyzer.run.vocabulary import spec_of
 
+MOST_RANKS = 1024
+"""Ranks of one run that are kept apart. What more claim to be ranks is damage or malice, and each costs memory."""
+
 
 @dataclass(frozen=True, slots=True)
 class Where:
@@ -70,6 +73,8 @@ class Facts:
         else:
             places = tuple(where or ())
         old = self._facts.get(name)
+        if old is not None and len(old.ranks) >= MOST_RANKS and (rank or "") not in old.ranks:
+            return
         ranks = dict(old.ranks) if old and old.origin == origin else {}
         ranks[rank or ""] = value
         together = len(ranks) > 1 and spec.reduce not in ("last", "first")

@@ -19,6 +19,8 @@ from analyzer.run.split import Mark
 
 _STREAM_NAMES = re.compile(r"(?:^|[./: -])(?:stdout|stderr|std|out|err)$")
 _Key = tuple[str, str]
+_MOST_RUNS, _MOST_STREAMS, _MOST_PIDS = 4_096, 4_096, 65_536
+"""Bounds of what is kept apart. Beyond them: the first runs and the last one, one stream for all others."""
 
 
 class RunFolder:
@@ -34,6 +36,7 @@ class RunFolder:
         self._all: list[Building] = []
         self._by_pid: dict[_Key, dict[int, Building]] = {}
         self._closed = False
+        self._left_out = 0
 
     def feed(self, record: Record, event: Event | None) -> None:
         """Takes the next record, with the event that it is."""
@@ -54,7 +57,7 @@ class RunFolder:
         if mark is not None:
             current = self._joined(key, current, split.node_of(event))
             current.marks[mark] = Mark(current.order, record.pid, record.time)
-        if record.pid is not None:
+        if record.pid is not None and len(self._by_pid[key]) < _MOST_PIDS:
             self._by_pid[key].setdefault(record.pid, current)
         current.take(record, event, plan)
 
@@ -70,10 +73,19 @@ class RunFolder:
         pairs = paired(meaningful, forced=self._merge)
         runs = [b.run(number, self._closed, others) for number, (b, others) in enumerate(pairs, 1)]
         note_loop(runs, [(b.first_time, b.last_time) for b, _ in pairs])
+        if self._left_out and runs:
+            runs[-1].notes.append(
+                f"{self._left_out:,} more runs before this one are left out: more than {_MOST_RUNS:,} in one report; "
+                "audit reads any number of files."
+            )
         return runs
 
     def _key(self, record: Record) -> _Key:
         """What keeps services apart: the source, and the name of the stream but for its standard output or error."""
+        if len(self._keys) >= _MOST_STREAMS:
+            key = (record.source, "")
+            self._by_pid.setdefault(key, {})
+            return key
         key = (record.source, _STREAM_NAMES.sub("", record.stream))
         self._keys[record.source, record.stream] = key
         self._by_pid.setdefault(key, {})
@@ -87,6 +99,9 @@ class RunFolder:
         if not parallel or record.pid in pids:
             pids.clear()
         self._current[key] = building
+        if len(self._all) >= _MOST_RUNS:
+            self._all.pop()
+            self._left_out += 1
         self._all.append(building)
         return building
 

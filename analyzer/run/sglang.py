@@ -15,6 +15,7 @@ from typing import Any
 
 from analyzer.events import Event
 from analyzer.framing.record import Record
+from analyzer.run.facts import MOST_RANKS
 from analyzer.run.model import Run
 from analyzer.run.series import Series
 from analyzer.run.sglang_command import parse_options
@@ -204,7 +205,9 @@ class SglangFolder:
         rank = event.record.rank
         log = self.ranks.get(rank)
         if log is None:
-            log = self.ranks[rank] = RankLog()
+            log = RankLog()
+            if len(self.ranks) < MOST_RANKS:
+                self.ranks[rank] = log
         return log
 
     def _server_args(self, event: Event) -> None:

@@ -34,6 +34,9 @@ _STEP_OF |= {kind: (i, False) for i, (_, _, ends) in enumerate(_STEPS) for kind 
 STEP_KINDS = frozenset(_STEP_OF) | {"prefill_batch", "decode_batch", "http_access"}
 """Kinds that ``Unfinished.feed`` wants to see."""
 
+_MOST_OPEN = 256
+"""Steps followed at a time: each line of a step looks at all of them."""
+
 
 class Unfinished:
     """Follows the steps of one run. ``open`` tells what is under way."""
@@ -58,7 +61,8 @@ class Unfinished:
         for key in [k for k in self._open if k[0] < step and k[1] in (rank, _ANY_RANK)]:
             del self._open[key]  # a later step has begun: the earlier one ended, whether or not its line is here
         if begins:
-            self._open.setdefault((step, rank), event)
+            if len(self._open) < _MOST_OPEN:
+                self._open.setdefault((step, rank), event)
         else:
             self._open.pop((step, rank), None)
 

@@ -41,11 +41,15 @@ def open_sources(
 
 
 def _open(name: str, limits: Limits, keep_errors: bool) -> Iterator[Source]:
+    if not name:
+        raise UserError("an empty name is no file: is a variable in your command unset?", status=3)
     if name == "-":
+        if sys.stdin is None:
+            raise UserError("standard input is closed: pipe a log in, or name a file", status=3)
         yield from _unpack("<stdin>", Peekable(sys.stdin.buffer), Meter("<stdin>", limits))
     elif "://" in name:
         yield from _remote(name, limits)
-    elif Path(name).is_dir():
+    elif _is_folder(name):
         for file in walk(Path(name)):
             try:
                 yield from _file(str(file), limits, named_by_user=False)
@@ -55,6 +59,13 @@ def _open(name: str, limits: Limits, keep_errors: bool) -> Iterator[Source]:
                 yield Source(str(file), lambda: iter(()), error)
     else:
         yield from _file(name, limits)
+
+
+def _is_folder(name: str) -> bool:
+    try:
+        return Path(name).is_dir()
+    except OSError as error:  # a name longer than any file's
+        raise _unreadable(name, error) from error
 
 
 def walk(folder: Path) -> Iterator[Path]:

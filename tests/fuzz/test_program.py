@@ -26,6 +26,11 @@ HOSTILE = (
 )
 
 
+def budget(examples: int) -> int:
+    """``examples`` in a quick run, in proportion more under another profile."""
+    return max(1, examples * settings.default.max_examples // 100)
+
+
 def analyse(chunks: Sequence[bytes]) -> Report:
     analysis = Analysis()
     reader = analysis.reader("x.log")
@@ -64,7 +69,7 @@ def mutated(data: bytes, chance: random.Random) -> bytes:
     return b"\n".join(lines)
 
 
-@settings(max_examples=40)
+@settings(max_examples=budget(40))
 @given(st.integers(0, 2**32))
 def test_mutated_logs_give_a_report_in_every_format(seed: int) -> None:
     chance = random.Random(seed)
@@ -77,13 +82,13 @@ def test_mutated_logs_give_a_report_in_every_format(seed: int) -> None:
     assert "<script>alert" not in render(report, "html")
 
 
-@settings(max_examples=60)
+@settings(max_examples=budget(60))
 @given(st.binary(max_size=4000))
 def test_any_bytes(data: bytes) -> None:
     render(analyse([data]), "text")
 
 
-@settings(max_examples=15)
+@settings(max_examples=budget(15))
 @given(st.integers(0, 2**32))
 def test_the_report_does_not_depend_on_the_cuts(seed: int) -> None:
     chance = random.Random(seed)
