@@ -3,6 +3,7 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
+FUZZ_SECONDS ?= 300
 LOG    ?= samples/sglang/wrapper_nextn.log
 
 .PHONY: setup demo test lint unit package bench fuzz docs services clean
@@ -42,6 +43,8 @@ bench: setup
 	$(BIN)/python -m benchmarks
 
 fuzz: setup
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris || echo 'no atheris: unguided'
+	$(BIN)/python -m tests.fuzz.run $(FUZZ_SECONDS)
 	$(BIN)/python -m pytest -q tests/fuzz --hypothesis-profile=long -n auto
 
 docs: setup

@@ -8,6 +8,7 @@ random, without guidance.
 from __future__ import annotations
 
 import argparse
+import importlib
 import random
 import sys
 import tempfile
@@ -50,7 +51,8 @@ def guided(seconds: int, keep: Path) -> int:
     import atheris
 
     with atheris.instrument_imports(include=["analyzer"], enable_loader_override=False):
-        pass
+        for name in ("pipeline", *(f"report.{form}" for form in ("html", "junit", "markdown", "sarif", "terminal"))):
+            importlib.import_module(f"analyzer.{name}")
     check(seeds()[0])
     corpus = keep / "corpus"
     corpus.mkdir(parents=True, exist_ok=True)

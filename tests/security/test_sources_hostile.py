@@ -194,7 +194,7 @@ def test_safetensors_headers_that_lie(tmp_path: Path) -> None:
     ]
     for header in lies:
         (tmp_path / "model.safetensors").write_bytes(header)
-        for args in (["inspect", tmp_path], ["explain", SAMPLE, "--model-dir", tmp_path, "--fail-on", "never"]):
-            done = run(*args, before=_bounded)
-            assert done.returncode in (0, 1, 2, 3)
-            quiet(done)
+        done = run("inspect", tmp_path, before=_bounded)
+        assert done.returncode in (0, 1, 2, 3)
+        quiet(done)
+    quiet(run("explain", SAMPLE, "--model-dir", tmp_path, "--fail-on", "never", before=_bounded))
