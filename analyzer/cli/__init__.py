@@ -8,10 +8,6 @@ from collections.abc import Sequence
 
 from analyzer.errors import UserError
 
-COMMANDS = (
-    "explain", "events", "follow", "attach", "prove-spec", "inspect", "plan", "audit", "query", "compare", "rules",
-    "docs",
-)  # fmt: skip
 _GLOBAL = {"--help", "-h", "--version", "--install-completion", "--show-completion"}
 
 
@@ -37,7 +33,9 @@ def _with_default_command(args: list[str]) -> list[str]:
     if not args:
         return args if sys.stdin is None or sys.stdin.isatty() else ["explain"]
     first = args[0]
-    if first in COMMANDS or first in _GLOBAL or "_KVAUTOPSY_COMPLETE" in os.environ:
+    from analyzer.cli.app import SHORT
+
+    if first in SHORT or first in _GLOBAL or "_KVAUTOPSY_COMPLETE" in os.environ:
         return args
     from pathlib import Path
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 from analyzer.errors import UserError
 from analyzer.report.markup import Html, asset, el, join, page
+
+if TYPE_CHECKING:
+    from analyzer.diagnosis.describe import Description
 
 PAGES = (
     ("rules.html", "Rules"),
@@ -66,25 +69,8 @@ def _rules() -> Html:
     return join(*parts)
 
 
-def _rule(about: Any) -> Html:
-    engines = " and ".join(about.engines) or "sglang and vllm"
-    rows = [
-        ("cause", f"{about.cause}: {about.cause_meaning}"),
-        ("engines", f"{engines} {about.versions}".strip()),
-        ("severity", f"{about.severity}; {about.confidence}"),
-        ("why", about.why),
-        ("only if", about.only_if),
-        ("fires when", about.when),
-        ("where", "; ".join(f"{name} = {text}" for name, text in about.let.items())),
-        ("healthy", "; ".join(f"{name} = {text}" for name, text in about.healthy.items())),
-        ("needs", ", ".join(about.needs)),
-        ("says", about.says),
-        ("fix", about.fix),
-        ("example", about.example),
-        ("harmless", ", ".join((*about.benign_events, *about.benign_lines))),
-        ("file", about.source),
-    ]
-    cells = [el("tr", el("th", name, scope="row"), el("td", text)) for name, text in rows if text]
+def _rule(about: Description) -> Html:
+    cells = [el("tr", el("th", name, scope="row"), el("td", text)) for name, text in about.rows()]
     title = el("h4", el("a", about.id, href=f"#{about.id}"), f"  {about.title}")
     return el("section", title, el("table", el("tbody", *cells)), class_="finding", id=about.id)
 

@@ -70,29 +70,9 @@ def show(known: RuleSet, names: Sequence[str], format: str) -> int:
 
 def _page(about: Description) -> None:
     _print(f"\n{about.id}  {about.title}")
-    engines = " and ".join(about.engines) or "sglang and vllm"
-    _print(f"{about.topic}; {engines}{f', {about.versions}' if about.versions else ''}; from {about.source}\n")
-    parts: list[tuple[str, str]] = [
-        ("cause", f"{about.cause}: {about.cause_meaning}"),
-        ("severity", about.severity),
-        ("confidence", about.confidence),
-        ("why", about.why),
-        ("only if", about.only_if),
-        ("fires when", about.when),
-        ("where", "; ".join(f"{name} = {text}" for name, text in about.let.items())),
-        ("healthy", "; ".join(f"{name} = {text}" for name, text in about.healthy.items())),
-        ("needs", ", ".join(about.needs)),
-        ("how to get", "; ".join(f"{name}: {text}" for name, text in about.how.items())),
-        ("says", about.says),
-        ("fix", about.fix),
-        ("example", about.example),
-        ("harmless", ", ".join((*about.benign_events, *about.benign_lines))),
-        ("explains", ", ".join(about.explains)),
-        ("see", " ".join(about.see)),
-    ]
-    for title, text in parts:
-        if text:
-            _print(_column(title, text))
+    _print(f"{about.topic}\n")
+    for title, text in about.rows():
+        _print(_column(title, text))
     _print()
 
 

@@ -43,6 +43,30 @@ class Description:
     benign_lines: tuple[str, ...]
     source: str
 
+    def rows(self) -> list[tuple[str, str]]:
+        """Title and text of everything that a page on the rule shows, in order; empty texts are left out."""
+        rows = [
+            ("cause", f"{self.cause}: {self.cause_meaning}"),
+            ("engines", f"{' and '.join(self.engines) or 'sglang and vllm'} {self.versions}".strip()),
+            ("severity", self.severity),
+            ("confidence", self.confidence),
+            ("why", self.why),
+            ("only if", self.only_if),
+            ("fires when", self.when),
+            ("where", "; ".join(f"{name} = {text}" for name, text in self.let.items())),
+            ("healthy", "; ".join(f"{name} = {text}" for name, text in self.healthy.items())),
+            ("needs", ", ".join(self.needs)),
+            ("how to get", "; ".join(f"{name}: {text}" for name, text in self.how.items())),
+            ("says", self.says),
+            ("fix", self.fix),
+            ("example", self.example),
+            ("harmless", ", ".join((*self.benign_events, *self.benign_lines))),
+            ("explains", ", ".join(self.explains)),
+            ("see", " ".join(self.see)),
+            ("file", self.source),
+        ]
+        return [(title, text) for title, text in rows if text]
+
     def to_json(self) -> dict[str, Any]:
         """The description as a JSON object."""
         return asdict(self)

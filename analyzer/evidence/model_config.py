@@ -17,7 +17,6 @@ MAX_JSON = 64 << 20
 
 TEXT_PARTS = ("text_config", "llm_config", "language_config", "language_model_config", "lm_config", "thinker_config")
 VISION_PARTS = ("vision_config", "vit_config", "visual_config", "vision_tower_config", "vision_encoder_config")
-AUDIO_PARTS = ("audio_config", "audio_encoder_config", "speech_config")
 
 MTP_FIELDS = (
     "num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_layers", "mtp_num_layers", "num_mtp_modules",
@@ -56,7 +55,6 @@ class ModelConfig:
     text: dict[str, Any] = field(default_factory=dict)
     text_part: str = ""
     vision: dict[str, Any] = field(default_factory=dict)
-    audio: dict[str, Any] = field(default_factory=dict)
     architecture: str = ""
     model_type: str = ""
     dtype: str = "bfloat16"
@@ -136,7 +134,6 @@ def parse_config(raw: Any) -> ModelConfig:
         text=text,
         text_part=part,
         vision=_part(raw, VISION_PARTS)[1],
-        audio=_part(raw, AUDIO_PARTS)[1],
         architecture=str(architecture),
         model_type=str(text.get("model_type") or raw.get("model_type") or ""),
         dtype=_dtype(inner) or _dtype(raw) or "bfloat16",

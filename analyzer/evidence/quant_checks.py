@@ -68,12 +68,6 @@ def check_quantization(folder: ModelFolder) -> list[Issue]:
     return issues
 
 
-def plain_and_packed(folder: ModelFolder, ending: str) -> tuple[int, int]:
-    """How many modules whose name ends in ``ending`` are plain, and how many are packed."""
-    found = [m for m in modules_of(folder.all_tensors).values() if m.name.endswith(ending)]
-    return sum(m.is_plain for m in found), sum(m.is_packed for m in found)
-
-
 def _twins(modules: Iterable[Module]) -> Issue:
     return Issue("twins", tuple(m.name for m in modules if m.plain is not None and m.packed is not None))
 

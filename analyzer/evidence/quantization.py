@@ -18,9 +18,6 @@ from analyzer.evidence.model_config import TEXT_PARTS, whole
 MAX_PATTERN = 300
 """A pattern of an ignore list longer than this is not tried (it would be no layer's name)."""
 
-PACKED_SUFFIXES = ("weight_packed", "qweight", "weight_scale_inv", "qzeros")
-"""Tensors that exist only for a quantised linear layer, besides scales."""
-
 SCALE_SUFFIXES = ("weight_scale", "weight_scale_2", "scales", "weight_scale_inv", "weight_zero_point", "g_idx",
                   "input_scale", "weight_global_scale", "input_global_scale", "weight_shape", "qzeros")  # fmt: skip
 

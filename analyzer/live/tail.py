@@ -6,7 +6,6 @@ import os
 import select
 import sys
 import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO
@@ -91,12 +90,3 @@ def follow_stdin(stop: threading.Event) -> Iterator[bytes]:
         if not chunk:
             return
         yield chunk
-
-
-def wait_for(path: Path, seconds: float, stop: threading.Event) -> bool:
-    """Waits until ``path`` exists, at most ``seconds``; False if it does not come."""
-    end = time.monotonic() + seconds
-    while not path.exists():
-        if time.monotonic() > end or stop.wait(POLL):
-            return False
-    return True

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from analyzer.evidence.consistency import check_package
-from analyzer.evidence.model_dir import inspect_model
-from analyzer.evidence.quant_checks import plain_and_packed
+from analyzer.evidence.model_dir import ModelFolder, inspect_model
+from analyzer.evidence.modules import modules_of
 from tests.evidence.packages import IGNORE, edit_json, hybrid, hybrid_layer, linear, shard
 
 SMALL = {"hidden_size": 256, "intermediate_size": 512, "vocab_size": 1024, "num_attention_heads": 4,
@@ -25,6 +25,12 @@ def small(folder: Path, **changes: Any) -> Path:
 
 def found(folder: Path) -> dict[str, int]:
     return {i.name: i.count for i in check_package(inspect_model(folder)) if i.count}
+
+
+def plain_and_packed(folder: ModelFolder, ending: str) -> tuple[int, int]:
+    """How many modules whose name ends in ``ending`` are plain, and how many are packed."""
+    found = [m for m in modules_of(folder.all_tensors).values() if m.name.endswith(ending)]
+    return sum(m.is_plain for m in found), sum(m.is_packed for m in found)
 
 
 def test_clean_package_of_the_field_story(tmp_path: Path) -> None:
