@@ -217,6 +217,8 @@ class Building:
             self.log.traceback(record, self.order, self.stage, ready)
             return
         signal = signals.signal_of(event) if event is not None else None
+        if signal is not None and self.votes and event is not None and signals.lacks_a_tool(event):
+            signal = None
         if record.level in ("", "ERROR", "CRITICAL") and self.log.lone_exception(record, self.order, self.stage, ready):
             return
         if signal is not None:

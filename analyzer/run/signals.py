@@ -6,6 +6,7 @@ The texts are in the grammars (``failures.lark`` and ``shutdown.lark`` of each e
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from analyzer.events import Event
@@ -147,6 +148,14 @@ def signal_of(event: Event) -> Signal | None:
     lines = event.record.text.split("\n")
     index = next((i for i, line in enumerate(lines) if line.strip()), 0)
     return Signal(kind, label, lines[index].strip()[:600], code, index)
+
+
+_LAUNCHERS = re.compile(r"(?:^|[\s/])(?:vllm|sglang|python[\d.]*|torchrun|ray|uv|numactl)$")
+
+
+def lacks_a_tool(event: Event) -> bool:
+    """Whether a shell misses a command that starts no server: beside a server that runs, that ends nothing (py-spy)."""
+    return event.kind == "command_missing" and _LAUNCHERS.search(str(event.get("missing"))) is None
 
 
 def _code(value: object) -> int | None:

@@ -244,6 +244,19 @@ def _indent(lines: list[str]) -> int:
     return 0
 
 
+def _last_line_only(reader: _Reader, lines: list[str]) -> None:
+    """Reads the exception of a traceback of which a paste kept no frame, only its last lines of source."""
+    for index, line in enumerate(lines):
+        found = exception_line(line)
+        if found is None and line.startswith("Exception: "):
+            found = "Exception", line.removeprefix("Exception: ")
+        if found is not None:
+            message = "\n".join([found[1], *lines[index + 1 : index + _MESSAGE_LINES]]).strip()[:_MESSAGE_CHARS]
+            reader.links.append(Link(found[0], message, (), index, index))
+            reader.headless, reader.dangling, reader.unended = True, False, False
+            return
+
+
 def parse(text: str) -> Traceback:
     """The traceback in ``text``; never raises. A text without one gives a cut traceback without links."""
     reader = _Reader()
@@ -253,6 +266,8 @@ def parse(text: str) -> Traceback:
         line = line.rstrip("\r").removesuffix("^M")
         reader.line(index, line[indent:] if line[:indent].isspace() else line)
     reader.finish()
+    if not reader.links and not reader.lost:
+        _last_line_only(reader, lines)
     return Traceback(
         head="\n".join(reader.head)[:_MESSAGE_CHARS],
         links=tuple(reader.links),

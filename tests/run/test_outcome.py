@@ -154,6 +154,21 @@ def test_what_the_server_outlived_was_not_fatal() -> None:
     assert only(text).outcome == "serving"
 
 
+def test_a_tool_that_a_running_server_lacks_ends_nothing() -> None:
+    line = "[2025-06-26 07:25:31 TP4] Watchdog timeout (self.watchdog_timeout=300)\n"
+    run = only("[2025-06-26 07:25:30 TP4] Cache flushed successfully!\n/bin/sh: 1: lsof: not found\n" + line)
+    assert run.failure is not None
+    assert run.failure.exception == "watchdog"
+
+
+def test_last_lines_of_a_traceback_without_any_frame() -> None:
+    text = "(E pid=2)     raise Exception(\n(E pid=2) Exception: Capture cuda graph failed: Ninja build failed.\n"
+    run = only("(E pid=2)          ^^^^^^^^^^^^^^^^^^^^^^\n" + text)
+    assert run.failure is not None
+    assert not run.failure.cut
+    assert run.failure.message.startswith("Capture cuda graph failed: Ninja")
+
+
 @pytest.mark.parametrize(
     ("line", "exception"),
     [
