@@ -4,6 +4,7 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN     = $(VENV)/bin
 FUZZ_SECONDS ?= 300
+BENCH_MB ?= 50
 LOG    ?= samples/sglang/wrapper_nextn.log
 
 .PHONY: setup demo test lint unit package bench fuzz docs services clean
@@ -39,8 +40,11 @@ package: setup
 services:
 	.ci/services
 
+# Beside public tools: Drain3 comes with the extra; ripgrep, lnav, pgBadger and GoAccess are measured where they are
+# installed (apt install ripgrep lnav pgbadger goaccess) and named as missing elsewhere.
 bench: setup
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[bench]' || echo 'no Drain3'
+	$(BIN)/python -m benchmarks $(BENCH_MB)
 
 fuzz: setup
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check atheris || echo 'no atheris: unguided'
