@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
-import math
 import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+from analyzer.event_lines import EventLines, json_line
 from analyzer.events import Event
 from analyzer.framing import frame
 from analyzer.framing.record import Record
 from analyzer.parsing import default_catalog
-from analyzer.redact import clean, clean_value
+from analyzer.redact import clean
 from analyzer.sources import open_sources
 from analyzer.units import show
 
@@ -28,54 +27,14 @@ def records_and_events(paths: Sequence[str]) -> Iterator[tuple[Record, Event | N
             yield record, catalog.match(record)
 
 
-def as_json(event: Event) -> dict[str, Any]:
-    """The JSON object of contract.md for one event."""
-    record = event.record
-    return {
-        "source": record.source,
-        "line": record.line,
-        "last_line": record.last_line,
-        "time": record.stamp or None,
-        "rank": record.rank,
-        "process": record.process,
-        "engine": event.engine,
-        "kind": event.kind,
-        "fields": {k: {"value": v, "unit": event.units.get(k, "any")} for k, v in event.fields.items()},
-        **({"cut": True} if event.cut else {}),
-    }
-
-
-def _line(row: dict[str, Any]) -> str:
-    """``row`` as one line of JSON. Its texts are cleaned one by one, never the JSON itself, which must stay JSON."""
-    text = json.dumps(row, ensure_ascii=False, default=str)
-    if "\\" not in text and "NaN" not in text and "Infinity" not in text and clean(text) == text:
-        return text  # nearly every line: nothing in it is escaped and nothing needs cleaning
-    fields = {
-        clean(name): {**field, "value": clean_value(_json_value(field["value"]), name)}
-        for name, field in row.get("fields", {}).items()
-    }
-    cleaned = {key: fields if key == "fields" else clean_value(value) for key, value in row.items()}
-    return json.dumps(cleaned, ensure_ascii=False, allow_nan=False)
-
-
-def _json_value(value: Any) -> Any:
-    """``value`` in JSON's types; a number that JSON does not have becomes its name."""
-    if isinstance(value, dict):
-        return {str(key): _json_value(item) for key, item in value.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_json_value(item) for item in value]
-    if isinstance(value, float) and not math.isfinite(value):
-        return str(value)
-    return value if value is None or isinstance(value, str | int | float) else str(value)
-
-
 def list_events(paths: Sequence[str], format: str, kinds: frozenset[str] = frozenset()) -> Iterator[str]:
     """One line of text or JSON for each recognised record; only ``kinds`` if any are given."""
+    lines = EventLines()
     for _, event in records_and_events(paths):
         if event is None or (kinds and event.kind not in kinds):
             continue
         if format == "jsonl":
-            yield _line(as_json(event))
+            yield lines.line(event)
         else:
             fields = "  ".join(f"{k}={show(v, event.units.get(k, 'any'))}" for k, v in event.fields.items())
             rank = f" {event.rank}" if event.rank else ""
@@ -100,7 +59,7 @@ def list_unrecognised(paths: Sequence[str], format: str) -> Iterator[str]:
     for template, (count, source, line, text) in sorted(groups.items(), key=lambda item: -item[1][0]):
         if format == "jsonl":
             row = {"count": count, "source": source, "line": line, "template": template, "text": text}
-            yield _line(row)
+            yield json_line(row)
         else:
             yield clean(f"{count:>7}  l. {line:<7} {template}")
     if left_out:

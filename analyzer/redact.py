@@ -25,7 +25,8 @@ _PREFIX_HINTS = (
     "hf_", "sk-", "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "_pat_", "glpat-", "xox", "akia", "asia", "aiza", "eyj",
     "nvapi-",
 )  # fmt: skip
-"""Lower-case texts of which one must occur for an expression to match: most lines are done after these searches."""
+"""Lower-case texts of which one must occur for an expression to match. Each of them holds one of the shorter texts that
+`redact` looks for first: most lines are done after these few searches."""
 
 # Expressions are kept as text: `re` compiles and remembers one when it is first needed, and most never are.
 _PEM = r"(-----BEGIN [A-Z ]{0,40}PRIVATE KEY-----)[^-]*(-----END [A-Z ]{0,40}PRIVATE KEY-----)?"
@@ -74,9 +75,14 @@ def redact(text: str) -> str:
         text = re.sub(_URL, rf"\1{MASK}", text)
     if "bearer" in lower or "authorization" in lower:
         text = re.sub(_SCHEME, _mask_scheme, text)
-    if any(hint in lower for hint in _PREFIX_HINTS):
+    if (
+        "-" in lower or "_" in lower or "akia" in lower or "asia" in lower or "aiza" in lower or "eyj" in lower
+    ) and any(hint in lower for hint in _PREFIX_HINTS):
         text = re.sub(_PREFIXED, _mask_prefixed, text)
-    if any(hint in lower for hint in _NAME_HINTS):
+    if (
+        "key" in lower or "token" in lower or "pass" in lower or "pwd" in lower or "sig" in lower
+        or "secret" in lower or "credential" in lower
+    ) and any(hint in lower for hint in _NAME_HINTS):  # fmt: skip
         text = re.sub(_NAMED, _mask_named, text)
     return text
 
@@ -87,7 +93,7 @@ def neutralise(text: str) -> str:
     Line feed and tab stay. Colour codes are dropped; every other control character is spelled ``\\x1b``, bidirectional
     and invisible ones ``<U+202E>``, so that a reader sees that they were there.
     """
-    if not re.search(_UNSAFE, text):
+    if (text.isascii() and text.isprintable()) or not re.search(_UNSAFE, text):
         return text
     return re.sub(_UNSAFE, _spell, re.sub(_SGR, "", text))
 

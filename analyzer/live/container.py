@@ -19,6 +19,8 @@ from typing import Any
 
 from analyzer.errors import UserError
 
+BLOCK = 5000
+"""Lines of one stream that are handed out at once."""
 HOLD = 0.03
 """Seconds that a line waits for an earlier one of the other stream."""
 FIRST_HOLD = 0.2
@@ -124,6 +126,8 @@ class Container:
         self.id: str = self._container.id
         self.broken = ""
         """Why following ended early, if it did."""
+        self.behind = False
+        """Whether more lines wait already while one part of them is handed out."""
 
     def follow(self, stop: threading.Event) -> Iterator[tuple[str, bytes]]:
         """``(stream, lines)`` in the order of their stamps; ``("", b"")`` whenever there is nothing new."""
@@ -149,9 +153,10 @@ class Container:
         cut = self._daemon_time()
         block: list[bytes] = []
         held = ""
+        self.behind = True
         try:
             for _, stream, line in heapq.merge(*(one(s) for s in read), key=lambda item: item[0]):
-                if block and (stream != held or len(block) >= 500):
+                if block and (stream != held or len(block) >= BLOCK):
                     yield held, b"".join(block)
                     block = []
                 held = stream
@@ -160,6 +165,7 @@ class Container:
                     break
         except Exception as error:  # the daemon went away: reading goes on from here once it is back
             self.broken = f"{type(error).__name__}: {error}"
+        self.behind = False
         if block:
             yield held, b"".join(block)
 
@@ -202,6 +208,7 @@ class Container:
                     ready[-1] = (stream, ready[-1][1] + line)
                 else:
                     ready.append((stream, line))
+            self.behind = arrived.qsize() >= BLOCK
             yield from ready or [("", b"")]
             if stop.is_set():
                 return

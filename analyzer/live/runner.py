@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import signal
 import sys
 import threading
@@ -19,7 +18,8 @@ if TYPE_CHECKING:
     from analyzer.live.container import Container, End
     from analyzer.pipeline import Options
 
-Feed = Iterator[tuple[str, bytes]]
+Feed = Iterator[tuple[str, bytes, bool]]
+"""The input's name, its next bytes (``b""``: nothing came for a moment), and whether more are waiting already."""
 
 
 class View(Protocol):
@@ -54,32 +54,41 @@ class Plain:
 
 
 class JsonLines:
-    """Events and notices as JSON lines, for machines."""
+    """Events and notices as JSON lines, for machines; those of one piece of input are written at once."""
 
     def __init__(self, out: TextIO) -> None:
+        from analyzer.event_lines import EventLines
+
         self.out = out
+        self._line = EventLines({"type": "event"}).line
+        self._held: list[str] = []
 
     def event(self, record: Record, event: Event | None) -> None:
         """One recognised record."""
         if event is not None:
-            from analyzer.listing import as_json
-
-            self._print({"type": "event", **as_json(event)})
+            self._held.append(self._line(event))
 
     def notice(self, notice: Notice) -> None:
-        self._print(
-            {"type": "finding", "run": notice.run, "rule": notice.rule, "severity": notice.severity,
-             "line": notice.line, "text": notice.text}
+        from analyzer.event_lines import json_line
+
+        self._held.append(
+            json_line({"type": "finding", "run": notice.run, "rule": notice.rule, "severity": notice.severity,
+                       "line": notice.line, "text": notice.text})
         )  # fmt: skip
 
     def tick(self, session: Session) -> None:
-        """Nothing to refresh."""
+        """Writes what is held."""
+        self._write()
 
     def close(self) -> None:
-        """Nothing to restore."""
+        """Writes what an interruption left."""
+        self._write()
 
-    def _print(self, value: dict[str, Any]) -> None:
-        print(clean(json.dumps(value, ensure_ascii=False, default=str)), file=self.out, flush=True)
+    def _write(self) -> None:
+        if self._held:
+            lines, self._held = self._held, []
+            self.out.write("\n".join(lines) + "\n")
+            self.out.flush()
 
 
 def make_view(kind: str, out: TextIO) -> View:
@@ -99,12 +108,13 @@ def run(feed: Callable[[threading.Event], Feed], options: Options, view: View) -
     session = Session(options, on_event=view.event if isinstance(view, JsonLines) else None)
     restore = _on_signals(stop)
     try:
-        for source, chunk in feed(stop):
+        for source, chunk, behind in feed(stop):
             if chunk:
-                session.feed(source, chunk)
+                session.feed(source, chunk, behind=behind)
             else:
                 session.silent()
-            for notice in session.notices():
+            view.tick(session)  # a judgement takes a moment: what was read is shown before it
+            for notice in session.notices(behind=behind):
                 view.notice(notice)
             view.tick(session)
         for notice in session.close():
@@ -140,11 +150,11 @@ def file_feed(path: str, *, once: bool = False) -> Callable[[threading.Event], F
     """A feed of one file, or of standard input for ``-``."""
 
     def feed(stop: threading.Event) -> Feed:
-        from analyzer.live.tail import follow_file, follow_stdin
+        from analyzer.live.tail import CHUNK, follow_file, follow_stdin
 
         name = "standard input" if path == "-" else path
         chunks = follow_stdin(stop) if path == "-" else follow_file(Path(path), stop, once=once)
-        return ((name, chunk) for chunk in chunks)
+        return ((name, chunk, len(chunk) >= CHUNK) for chunk in chunks)
 
     return feed
 
@@ -153,7 +163,7 @@ def container_feed(container: Container) -> Callable[[threading.Event], Feed]:
     """A feed of one container: both of its streams merged by time, as one input."""
 
     def feed(stop: threading.Event) -> Feed:
-        return ((container.name, lines) for _, lines in container.follow(stop))
+        return ((container.name, lines, container.behind) for _, lines in container.follow(stop))
 
     return feed
 

@@ -18,7 +18,9 @@ if TYPE_CHECKING:
 SOON = 0.04
 """Seconds between two judgements while start-up events arrive."""
 LATER = 1.0
-"""Seconds between two judgements while only runtime lines arrive."""
+"""Seconds between two judgements while only runtime lines arrive, or while more has been written than was read."""
+SHARE = 10
+"""A judgement that takes long waits so many times its own length before it is made again in a backlog."""
 BETWEEN = 1.0
 """Seconds that the rest of a traceback may take: its writer is slow, or a pipe has cut it."""
 TAIL = 500
@@ -54,6 +56,7 @@ class Session:
     _arrived: float = 0.0
     _heard: float = 0.0
     _judged: float = 0.0
+    _cost: float = 0.0
     _known: set[tuple[int, str, str]] = field(default_factory=set)
     report: Report | None = None
     progress: str = ""
@@ -62,13 +65,16 @@ class Session:
     def __post_init__(self) -> None:
         self.analysis = Analysis(self.options, on_event=self._event)
 
-    def feed(self, source: str, chunk: bytes) -> None:
-        """Takes bytes of one input."""
+    def feed(self, source: str, chunk: bytes, *, behind: bool = False) -> None:
+        """Takes bytes of one input. ``behind``: more are waiting, so nobody is looking at each event as it comes."""
         if source not in self._readers:
             self._readers[source] = self.analysis.reader(source, live=True)
         if not self._dirty:
             self._arrived = time.monotonic()
+        self.analysis.on_event = self.on_event if behind else self._event
         self._readers[source].feed(chunk)
+        self.analysis.on_event = self._event
+        self._urgent |= behind
         self._heard = time.monotonic()
         self._progress_in(chunk)
         self._dirty = self._held = True
@@ -99,16 +105,21 @@ class Session:
         self._judged = 0.0
         yield from self.notices()
 
-    def notices(self) -> Iterator[Notice]:
-        """What is new since the last call, if it is time to judge again."""
+    def notices(self, *, behind: bool = False) -> Iterator[Notice]:
+        """What is new since the last call, if it is time to judge again. ``behind``: more bytes are waiting."""
         now = time.monotonic()
-        if not self._dirty or now - self._judged < (SOON if self._urgent else LATER):
+        if behind:
+            due = max(LATER, SHARE * self._cost)
+        else:
+            due = max(SOON, self._cost) if self._urgent else max(LATER, SHARE * self._cost)
+        if not self._dirty or now - self._judged < due:
             return
         if now - self._judged < BETWEEN and any(r.framer.unfinished for r in self._readers.values()):
             return  # its head alone would be taken for a failure without a name
         self.report = self.analysis.report()
         self._dirty = self._urgent = False
         self._judged = time.monotonic()
+        self._cost = self._judged - now
         delay = self._judged - self._arrived
         for run in self.report.runs:
             yield from self._of_run(run, delay)

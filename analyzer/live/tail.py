@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import sys
@@ -13,6 +14,12 @@ from typing import BinaryIO
 from analyzer.errors import UserError
 
 CHUNK = 1 << 18
+"""Bytes of one read; so many at once are a backlog, which is then read in pieces of up to ``MOST``."""
+MOST = 4 << 20
+PIPE = 1 << 20
+"""Bytes that a pipe is asked to hold, so that its writer goes on while what it wrote is being read."""
+REFILL = 0.002
+"""Seconds that the writer of a full pipe gets to write more before what there is is taken as it is."""
 POLL = 0.02
 """Seconds between two looks at a file that has nothing new: well under the 100 ms a finding may take."""
 
@@ -24,6 +31,7 @@ def follow_file(path: Path, stop: threading.Event, *, once: bool = False) -> Ite
     its end first. When it shrinks (truncation), it is read again from its start. ``once``: end at the first end.
     """
     file: BinaryIO | None = None
+    size = CHUNK
     try:
         while not stop.is_set():
             if file is None:
@@ -32,7 +40,8 @@ def follow_file(path: Path, stop: threading.Event, *, once: bool = False) -> Ite
                     yield b""
                     stop.wait(POLL)
                     continue
-            if chunk := file.read(CHUNK):
+            if chunk := file.read(size):
+                size = MOST if len(chunk) == size else CHUNK
                 yield chunk
                 continue
             if once:
@@ -81,12 +90,35 @@ def follow_stdin(stop: threading.Event) -> Iterator[bytes]:
     if sys.stdin is None:
         raise UserError("standard input is closed: pipe a log in, or name a file", status=3)
     descriptor = sys.stdin.buffer.fileno()
+    _widen(descriptor)
     while not stop.is_set():
         ready, _, _ = select.select([descriptor], [], [], POLL)
         if not ready:
             yield b""
             continue
-        chunk = os.read(descriptor, CHUNK)
+        chunk = _gather(descriptor)
         if not chunk:
             return
         yield chunk
+
+
+def _widen(descriptor: int) -> None:
+    """Lets a pipe hold more, where the system knows how; anything else stays as it is."""
+    with contextlib.suppress(ImportError, AttributeError, OSError):
+        import fcntl
+
+        if fcntl.fcntl(descriptor, fcntl.F_GETPIPE_SZ) < PIPE:
+            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE)
+
+
+def _gather(descriptor: int) -> bytes:
+    """What waits in a pipe, up to ``MOST`` bytes: many reads' worth if its writer is ahead; ``b""`` at its end."""
+    parts: list[bytes] = []
+    size = 0
+    while size < MOST:
+        part = os.read(descriptor, MOST - size)
+        parts.append(part)
+        size += len(part)
+        if not part or not select.select([descriptor], [], [], REFILL if size >= CHUNK else 0)[0]:
+            break
+    return b"".join(parts)

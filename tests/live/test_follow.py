@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -15,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.live import tail
+from analyzer.live.runner import JsonLines
 from analyzer.live.session import Session
 from analyzer.resources import data_dir
 
@@ -122,12 +124,80 @@ def test_events_and_findings_as_json_lines() -> None:
     assert rows[-1]["schema"] == "kvautopsy.report/1"
 
 
+def requests(first: int, last: int) -> bytes:
+    """Access lines that can be told apart by their client's address."""
+    line = '[2026-11-30 03:26:01] INFO:     10.{}.{}.{}:43646 - "POST /generate HTTP/1.1" 200 OK\n'
+    return "".join(line.format(n >> 16, n >> 8 & 255, n & 255) for n in range(first, last)).encode()
+
+
 def test_many_lines_through_a_pipe_lose_nothing() -> None:
-    line = b'[2026-11-30 03:26:01] INFO:     127.0.0.1:43646 - "POST /generate HTTP/1.1" 200 OK\n'
-    done = run("--format", "jsonl", feed=SAMPLE.read_bytes() + line * 5000)
-    last = json.loads(done.stdout.splitlines()[-1])
-    assert last["inputs"][0]["lines"] == 104 + 5000
-    assert done.stdout.count(b'"kind": "http_access"') == 5000 + 14
+    done = run("--format", "jsonl", feed=SAMPLE.read_bytes() + requests(0, 60_001))
+    *rows, last = map(json.loads, done.stdout.splitlines())
+    assert last["inputs"][0]["lines"] == 104 + 60_001
+    events = [row for row in rows if row["type"] == "event" and row["line"] > 104]
+    assert [row["line"] for row in events] == list(range(105, 105 + 60_001))
+    clients = [row["fields"]["client"]["value"] for row in events]
+    assert clients == [f"10.{n >> 16}.{n >> 8 & 255}.{n & 255}:43646" for n in range(60_001)]
+
+
+def test_a_backlog_is_counted_whole() -> None:
+    done = run("--plain", feed=SAMPLE.read_bytes() + requests(0, 300_001))
+    assert f"{104 + 300_001:,} lines: {97 + 300_001:,} recognised, 7 not".encode() in done.stdout
+    assert sum(line.startswith(b"critical KV002 l. 45") for line in done.stdout.splitlines()) == 1
+
+
+def test_the_whole_backlog_of_a_file_comes_in_order(path: Path, follower: Follower) -> None:
+    data = requests(0, 100_000)
+    path.write_bytes(data)
+    assert follower.wait(len(data)) == data
+
+
+def test_a_pipe_with_a_backlog_is_read_in_large_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = requests(0, 100_000)
+    read, write = os.pipe()
+    writer = threading.Thread(target=lambda: (os.fdopen(write, "wb").write(data), None))
+    monkeypatch.setattr("sys.stdin", os.fdopen(read, "r"))
+    chunks = tail.follow_stdin(threading.Event())
+    first = next(chunks)
+    assert first == b"", "nothing was written yet"
+    writer.start()
+    time.sleep(0.2)
+    parts = [chunk for chunk in chunks if chunk]
+    writer.join()
+    assert b"".join(parts) == data
+    assert max(map(len, parts)) > tail.CHUNK
+
+
+def test_events_of_one_piece_are_written_at_once() -> None:
+    class Out(io.StringIO):
+        writes = 0
+
+        def write(self, text: str) -> int:
+            self.writes += 1
+            return super().write(text)
+
+    out = Out()
+    view = JsonLines(out)
+    session = Session(on_event=view.event)
+    session.feed("x", SAMPLE.read_bytes())
+    assert out.writes == 0
+    view.tick(session)
+    assert out.writes == 1
+    assert len(out.getvalue().splitlines()) > 80
+    view.close()
+    assert out.writes == 1
+
+
+def test_a_backlog_is_not_judged_at_every_piece() -> None:
+    session = Session()
+    lines = SAMPLE.read_bytes().splitlines(keepends=True)
+    told = []
+    for at in range(0, len(lines), 10):
+        session.feed("x", b"".join(lines[at : at + 10]), behind=True)
+        told.append(list(session.notices(behind=True)))
+    assert len([notices for notices in told if notices]) <= 2
+    said = {notice.rule for notices in told for notice in notices} | {notice.rule for notice in session.close()}
+    assert {"KV002", "KV010", "SD001"} <= said
 
 
 def test_interrupt_prints_the_report(path: Path) -> None:
