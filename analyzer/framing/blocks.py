@@ -35,6 +35,10 @@ _PATTERNS = {
         r"\[[\w.-]+:\d+\] |\.\.\.|C\+\+ Captured|Exception raised from|CUDA |For debugging|Compile with|Stack "
     ),
     "frame": r'  File "[^"]*", line \d+, in |\s+~*\^[~^]*\s*$',
+    # frames that lost their indentation in a paste, and those of a notebook
+    "flat_frame": r'File "[^"]*", line \d+(?:, in |$)',
+    "cell_frame": r"File [^\s\":]+:\d+, in |(?:Cell|Input) In ?\[|-+> ?\d+ ",
+    "cell_head": r"[A-Z]\w+ {2,}Traceback \(most recent call last\)$",
     "exception": r"[A-Za-z_][\w.]*(?:\([\w.]+\))?(?::\s|:?\s*$)",
     "after_blank": (
         r"\s|C\+\+ Captured|Exception raised from|frame #|CUDA kernel|For debugging|Compile with|Possible sol|\d+\. "
@@ -147,7 +151,10 @@ class Traceback(Block):
         self.ended = False
         self._chained = False
         self._after = 0
-        if not record.text.endswith(TRACEBACK) and not record.text.startswith((" ", "\t")):
+        self._code = False
+        """Whether the next line is the source of a frame without indentation."""
+        cell = pattern("cell_head").match(record.text) is not None
+        if not record.text.endswith(TRACEBACK) and not cell and not record.text.startswith((" ", "\t")):
             self.ended = True
 
     def append(self, text: str, line: int) -> None:
@@ -159,6 +166,10 @@ class Traceback(Block):
             self._group = self._group or "Exception Group" in text
         elif self.ended:
             self._after += 1
+        elif self._flat(text):
+            self._code = text.startswith('File "')
+        elif self._code and not _names_error(text):
+            self._code = text[:1] in "^~"  # one line of source below its frame, and marks below that
         elif text and not text[0].isspace() and not self._chained:
             self.ended, self._after = True, 0
 
@@ -178,7 +189,7 @@ class Traceback(Block):
         if self._chained:
             return False
         if not self.ended:
-            if text[0].isspace():
+            if text[0].isspace() or self._flat(text) or (self._code and not _is_start(text)):
                 return True
             # an unindented line ends the frames: the exception itself, unless a stranger's line got between
             return pattern("exception").match(text) is not None and not _is_start(text)
@@ -187,6 +198,11 @@ class Traceback(Block):
         if self._blanks:
             return pattern("after_blank").match(text) is not None and len(self._blanks) < 3
         return text[0].isspace() or not _is_start(text)
+
+    @staticmethod
+    def _flat(text: str) -> bool:
+        """Whether ``text`` is a frame without indentation."""
+        return (pattern("flat_frame").match(text) or pattern("cell_frame").match(text)) is not None
 
     @staticmethod
     def _after_frame_text(text: str) -> bool:
@@ -261,7 +277,14 @@ def begins_traceback(text: str, level: str = "ERROR") -> bool:
     """Whether ``text`` is the first line of a traceback, or a line from within one whose beginning is missing."""
     if text.endswith(TRACEBACK) and text.lstrip(" +|").startswith(("Traceback", "Exception Group")):
         return True
+    if text.endswith(TRACEBACK[:-1]) and pattern("cell_head").match(text):
+        return True
     return text[:1] == " " and level == "ERROR" and pattern("frame").match(text) is not None
+
+
+def _names_error(text: str) -> bool:
+    """Whether an unindented line reads like the exception that ends a traceback."""
+    return re.match(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|OutOfMemory\w*)(?:: |:?\s*$)", text) is not None
 
 
 def _is_start(text: str) -> bool:

@@ -34,6 +34,8 @@ _SIGQUIT = -3
 _REMOTE = re.compile(
     r"^(?:Worker failed with error|Call to \S+ method failed:?) ['\"]?(.*?)(?:['\"],? please check|['\"]?$)", re.S
 )
+_ORIGINAL = re.compile(r"original error: (\w+)\(([\x27\"])(.+?)\2,?\)", re.S)
+"""V0's front end quotes the exception of the engine process."""
 _SOFT_CLASSES = frozenset({
     "BrokenPipeError", "EOFError", "ConnectionResetError", "ConnectionError", "ConnectionRefusedError",
     "DistNetworkError", "ZMQError", "IncompleteReadError", "ConnectionAbortedError",
@@ -52,6 +54,8 @@ _CLIENT_FRAMES = re.compile(
     r"/(?:starlette|fastapi|uvicorn)/|/entrypoints/openai/(?:serving_|api_server|chat_completion|completion)"
     r"|/entrypoints/(?:serve|renderer|chat_utils|http_server)|/srt/entrypoints/"
 )
+_TRANSFER_TEXT = re.compile(r"NIXL agent|NIXL handshake|[Hh]andshake (?:failed|with .{1,80} failed)|^KVTransferError")
+"""The KV of one request did not come over; the engine computes it or answers with an error, and goes on."""
 _DEVICE_TEXT = re.compile(r"CUDA|HIP error|NCCL|NPU |XPU |out of memory|CUBLAS|cuDNN|Triton|triton\.|memory leak")
 """What no request handler of its own can raise: the engine runs in the same process and failed."""
 _CLIENT_LIBRARY = re.compile(r"/(?:openai|litellm|langchain\w*|requests|httpx|aiohttp|gradio|llama_index)/")
@@ -99,12 +103,18 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
     """Fills in what ``entry`` is. ``parsed`` is its traceback, ``earlier`` what the run has shown before."""
     failure = entry.failure
     short = failure.exception.split("(", 1)[0].rsplit(".", 1)[-1]
+    original = _ORIGINAL.search(failure.message)
     if remote := _REMOTE.match(failure.message):
         inner = remote.group(1).strip()
         entry.echo = True
         echoed = any(_same_message(inner, e.failure.message) for e in earlier if not e.failure.wrapper)
         failure.wrapper = echoed or not inner
         failure.message = inner or failure.message
+    elif original is not None:
+        inner, entry.echo = original.group(3), True
+        failure.wrapper = any(_same_message(inner, e.failure.message) for e in earlier if not e.failure.wrapper)
+        if not failure.wrapper:
+            failure.exception, failure.message = original.group(1), inner
     elif (died := _DIED_STARTING.search(failure.message)) and int(died.group(1)) != _SIGQUIT:
         failure.kind, entry.code = "killed", int(died.group(1))
     elif _RAY_HOST_OOM.search(failure.message):
@@ -118,7 +128,8 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
     ):
         failure.wrapper = True
     entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
-    entry.client = not (failure.wrapper and not entry.teardown) and _of_a_request(entry, parsed.head if parsed else "")
+    of_the_engine = original is not None or (failure.wrapper and not entry.teardown)
+    entry.client = not of_the_engine and _of_a_request(entry, parsed.head if parsed else "")
     files = [f.file for f in failure.frames]
     entry.user_code = bool(files) and not any(map(_ENGINE_FILE.search, files))
     entry.key = _key(failure.exception, failure.message) if failure.exception else ""
@@ -129,12 +140,12 @@ def _of_a_request(entry: Entry, head: str) -> bool:
     failure = entry.failure
     if _DEVICE_TEXT.search(f"{failure.exception}: {failure.message}"):
         return False
-    if CLIENT_HEAD.search(head):
+    starting = any(f.function == "<module>" or STARTUP_FUNCTIONS.match(f.function) for f in failure.frames)
+    if CLIENT_HEAD.search(head) or (_TRANSFER_TEXT.search(failure.message) and not starting):
         return True
     if _of_a_client_program(failure.frames):
         return True
     # what runs at a module's top level is the program itself, not a handler of requests
-    starting = any(f.function == "<module>" or STARTUP_FUNCTIONS.match(f.function) for f in failure.frames)
     return (entry.ready or not starting) and any(_CLIENT_FRAMES.search(f.file) for f in failure.frames)
 
 

@@ -54,9 +54,12 @@ class FailureLog:
     def served(self, order: int, time: float | None = None) -> None:
         """A request was answered at ``order``: the server lives.
 
-        A line whose ``time`` lies before that of a failure read already was pasted out of order and shows no life.
+        A line whose ``time`` lies before that of a failure read already was pasted out of order: it shows no life
+        after that failure, only that the server had served before it.
         """
         if self._pasted_late(time):
+            for entry in self.entries:
+                entry.ready = entry.ready or (entry.time is not None and time is not None and time < entry.time)
             return
         if self._served and (not self.entries or self._served[-1] > self.entries[-1].order):
             self._served[-1] = order
@@ -190,6 +193,9 @@ class FailureLog:
             if len(entry.failure.frames) > len(known.failure.frames) and not entry.echo:
                 # the first one may have lost its head in a paste; another rank printed it whole
                 known.failure.frames, known.failure.text = entry.failure.frames, entry.failure.text
+            if known.echo and not entry.echo:
+                known.failure.where, known.echo = entry.failure.where, False
+                known.failure.process, known.failure.rank = entry.failure.process, entry.failure.rank
             if not entry.echo:
                 ranks = dict.fromkeys((*known.failure.ranks, entry.failure.rank or record.process))
                 known.failure.ranks = tuple(r for r in ranks if r)

@@ -20,9 +20,10 @@ _RUNTIME_FUNCTIONS = re.compile(
     r"|_run_workers_async|recv_requests|process_input_requests|update_running_batch|_?get_new_batch_prefill\w*|get_next_disagg_\w+|add_one_req|init_load_back|retract_decode|execute_model|_run_output_handler)$"
 )
 _SERVING_FUNCTIONS = re.compile(
-    r"^(?:run_busy_loop|_?process_engine_step|run_engine_loop|engine_step|step_async|output_handler|_run_output_handler)$"
+    r"^(?:run_busy_loop|_?process_engine_step|run_engine_loop|engine_step|step_async|output_handler|_run_output_handler"
+    r"|(?:chat_)?completion_(?:full|stream)_generator|_process_request)$"
 )
-"""Loops that vLLM enters once it serves. SGLang's loops already run while it warms up."""
+"""Loops and handlers of requests that vLLM enters once it serves. SGLang's loops already run while it warms up."""
 _FAILED_TO_START = re.compile(r"failed to start|(?:initialization|start-?up) failed|warm-up failed")
 _SERVING_TEXT = re.compile(r"memory leak detected|pool leak detected|Mem Leak Detected|to retract|Decode out of memory")
 """What only a server that has served can print."""

@@ -16,6 +16,8 @@ HEADER = "Traceback (most recent call last)"
 _CAUSE = "The above exception was the direct cause of the following exception"
 _CONTEXT = "During handling of the above exception, another exception occurred"
 _FRAME = re.compile(r'^\s*File "([^"]{1,400})", line (\d+)(?:, in (\S.*))?')
+_CELL_FRAME = re.compile(r"^\s*File ([^\s\":]{1,400}):(\d+), in (?:\w+\.)*(\w+|<\w+>)")
+"""A frame as a notebook prints it."""
 _EXCEPTION = re.compile(r"^([A-Za-z_][\w.]*(?:\(\w+\))?)(?:: ?(.*))?$")
 _MARGIN = re.compile(r"^\s*(?:\+-\+-+ ?[\d.]* ?-*|\+ ?Exception Group |[|+](?: \||-)*)")
 _MODULE = re.compile(r"^\[[\w./-]{1,80}\.py:\d+\] ")
@@ -159,7 +161,7 @@ class _Reader:
             self.relation = "cause" if _CAUSE in text else "context"
         elif HEADER in text:
             self.begin(index, text)
-        elif frame := _FRAME.match(text):
+        elif frame := _FRAME.match(text) or _CELL_FRAME.match(text):
             self.frame(index, frame)
         else:
             self.other(index, text)

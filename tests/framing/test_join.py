@@ -249,3 +249,41 @@ def test_flush_hands_out_what_is_held() -> None:
     assert framer.feed(b"[2026-11-30 02:55:49 TP0] one\n") == []
     assert [record.text for record in framer.flush()] == ["one"]
     assert framer.close() == []
+
+
+def test_a_traceback_pasted_without_its_indentation() -> None:
+    flat = [
+        "Traceback (most recent call last):",
+        'File "/usr/lib/python3.12/multiprocessing/process.py", line 314, in _bootstrap',
+        "self.run()",
+        'File "/opt/vllm/v1/engine/core.py", line 1350, in run_engine_core',
+        "raise e",
+        "Exception: WorkerProc initialization failed",
+    ]
+    trace, other = framed("".join(f"(EngineCore pid=3) {line}\n" for line in flat) + "(APIServer pid=1) next\n")
+    assert (trace.form, trace.text, other.text) == ("traceback", "\n".join(flat), "next")
+
+
+def test_a_line_after_a_flat_frame_may_be_a_stranger() -> None:
+    texts_ = texts(
+        "Traceback (most recent call last):\n"
+        'File "/a.py", line 1, in run\n'
+        "ValueError: no\n"
+        "INFO 09-12 10:00:00 [core.py:1] hello\n"
+    )
+    assert texts_[-1] == "hello"
+    assert texts_[0].endswith("ValueError: no")
+
+
+def test_the_traceback_of_a_notebook() -> None:
+    cell = [
+        "KeyError                                  Traceback (most recent call last)",
+        "Cell In[3], line 6",
+        "      2 out = 'x'",
+        "----> 6 model = LLM(name)",
+        "File /opt/vllm/models/falcon.py:480, in FalconForCausalLM.load_weights(self, path)",
+        "--> 480 param = state_dict[name]",
+        "KeyError: 'transformer.h.0.mlp.bias'",
+    ]
+    (trace,) = framed("\n".join(cell) + "\n")
+    assert (trace.form, trace.text) == ("traceback", "\n".join(cell))

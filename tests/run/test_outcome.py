@@ -353,3 +353,30 @@ def test_the_traceback_of_a_client_beside_the_log() -> None:
         "openai.InternalServerError: Error code: 500\n"
     )
     assert (only(text).outcome, only(text).failure) == ("serving", None)
+
+
+def test_the_front_end_of_v0_quotes_the_engines_exception() -> None:
+    run = only(
+        'ERROR 04-10 08:57:05 [serving_chat.py:677]   File "/v/vllm/entrypoints/openai/serving_chat.py", line 698, in chat_completion_full_generator\n'
+        "ERROR 04-10 08:57:05 [serving_chat.py:677]     async for res in result_generator:\n"
+        "ERROR 04-10 08:57:05 [serving_chat.py:677] vllm.engine.multiprocessing.MQEngineDeadError: Engine loop is not running. Inspect the stacktrace to find the original error: ValueError('Attempted to assign 5 tokens').\n"
+    )
+    assert run.outcome == "crashed at runtime"
+    assert run.failure is not None
+    assert (run.failure.exception, run.failure.message) == ("ValueError", "Attempted to assign 5 tokens")
+
+
+def test_a_statistics_line_pasted_below_the_death_shows_that_it_had_served() -> None:
+    death = "CRITICAL 04-08 04:00:01 [core_client.py:361] Got fatal signal from worker processes, shutting down. See stack trace above for root cause issue.\n"
+    stats = "INFO 04-08 03:59:20 [loggers.py:80] Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 30.0 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 16.7%, Prefix cache hit rate: 85.8%\n"
+    assert only(death + stats).outcome == "crashed at runtime"
+    assert only(death).outcome == "crashed at startup"
+
+
+def test_a_handshake_for_one_request_ends_no_server() -> None:
+    run = only(
+        "(Worker_TP0 pid=2) ERROR 10-16 17:22:56 [nixl_connector.py:815] RuntimeError: Remote NIXL agent engine ID mismatch. Expected a_dp0,received b_dp0.\n"
+        "(Worker_TP0 pid=2) ERROR 10-16 17:22:56 [nixl_connector.py:827] Handshake failed for request chatcmpl-1\n"
+    )
+    assert run.failure is None
+    assert run.failures[0].request_level

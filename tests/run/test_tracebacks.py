@@ -144,3 +144,18 @@ def test_exception_line(text: str, name: str | None) -> None:
 def test_never_raises(text: str) -> None:
     parse("Traceback (most recent call last):\n" + text)
     parse(text)
+
+
+def test_frames_of_a_notebook() -> None:
+    parsed = parse(
+        "KeyError                                  Traceback (most recent call last)\n"
+        "Cell In[3], line 6\n"
+        "File /opt/vllm/models/falcon.py:480, in FalconForCausalLM.load_weights(self, path)\n"
+        "--> 480 param = state_dict[name]\n"
+        "KeyError: 'transformer.h.0.mlp.bias'"
+    )
+    assert parsed.root is not None
+    assert parsed.root.exception == "KeyError"
+    assert [(f.file, f.line, f.function) for f in parsed.root.frames] == [
+        ("/opt/vllm/models/falcon.py", 480, "load_weights")
+    ]
