@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from analyzer import __version__
+from analyzer.report.chain import chain
 from analyzer.report.ledger import ledger, lines_of
 from analyzer.report.model import (
     BenignRow,
@@ -67,6 +68,7 @@ def _run(run: Run, check: Check | None, judgement: Judgement) -> RunReport:
     row.undecided = [UndecidedRow(u.rule, list(u.needs), u.how, u.title) for u in judgement.undecided]
     row.unknown_scary = _evidence(judgement.unknown_scary)
     row.unexplained_tokens = judgement.unexplained_tokens
+    row.chain = chain(row)
     row.verdict = verdict(row, run.stage)
     return row
 

@@ -6,21 +6,12 @@ run whose server was probed (``--url``); what the log and what the server said s
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
-from analyzer.report.model import RunReport
+from analyzer.report.model import Link, RunReport
+from analyzer.report.view import engine_of
 
 OK, BROKEN, UNKNOWN = "ok", "broken", "unknown"
-
-
-@dataclass(frozen=True, slots=True)
-class Link:
-    """One link: ``ok``, ``broken``, or ``unknown`` where nobody could be asked."""
-
-    name: str
-    state: str
-    text: str
 
 
 def chain(run: RunReport) -> list[Link]:
@@ -35,8 +26,8 @@ def chain(run: RunReport) -> list[Link]:
     loaded = value("weights.loaded")
     pool = value("pool.tokens")
     links = [
-        _link("parsed", run.engine, f"a log of {run.engine} {run.version or '(version unknown)'}", "no engine's lines"),
-        _link("loaded", loaded, f"{(loaded or 0) / (1 << 30):.2f} GiB of weights", "no line on weights"),
+        _link("parsed", run.engine, f"a log of {engine_of(run)}", "no engine's lines"),
+        _loaded(loaded, pool),
         _link("pool", pool, f"{pool or 0:,.0f} tokens", "no line on the pool"),
     ]
     if health == 0:
@@ -55,6 +46,14 @@ def _link(name: str, known: object, text: str, otherwise: str) -> Link:
     return Link(name, OK, text) if known else Link(name, UNKNOWN, otherwise)
 
 
+def _loaded(weights: float | None, pool: float | None) -> Link:
+    if weights:
+        return Link("loaded", OK, f"{weights / (1 << 30):.2f} GiB of weights")
+    if pool:
+        return Link("loaded", OK, "no line says how much, but the pool was allocated behind the weights")
+    return Link("loaded", UNKNOWN, "no line on weights")
+
+
 def _listed(lists: bool | None, model: str | None, context: float | None, pool: float | None) -> Link:
     name = "lists the model"
     if not lists:
@@ -71,7 +70,7 @@ def _generates(generates: bool | None, own: int | None, error: str | None) -> Li
     if generates is None:
         return Link(name, UNKNOWN if own in (None, 200) else BROKEN, f"no model to ask{text}")
     if not generates:
-        return Link(name, BROKEN, f"{error or 'one short generation failed'}{text}")
+        return Link(name, BROKEN, f"/v1/completions: {error or 'one short generation failed'}{text}")
     return Link(name, OK if own in (None, 200) else BROKEN, f"one short generation succeeded{text}")
 
 

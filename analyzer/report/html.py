@@ -15,6 +15,7 @@ _OUTCOMES = {
 }  # fmt: skip
 PRINTED = 40
 """More launch arguments than this stay folded on paper: a full dump takes pages."""
+_STATES = {"ok": "good", "broken": "bad"}
 _SEVERITIES = {"critical": "bad", "warning": "warn", "info": "info"}
 
 
@@ -85,6 +86,7 @@ def _run(run: RunReport, *, alone: bool) -> Html:
         _ledger(run),
         _findings(run, blamed),
         _charts(run),
+        _chain(run),
         _missing(run),
         _unknown(run),
         _details(run),
@@ -242,13 +244,31 @@ def _charts(run: RunReport) -> Html | None:
     )
 
 
+def _chain(run: RunReport) -> Html | None:
+    """What the running server said for itself when it was probed."""
+    if not run.chain:
+        return None
+    rows = [
+        el(
+            "tr",
+            el("th", link.name, scope="row"),
+            el("td", el("b", link.state, class_=_STATES.get(link.state, "soft"))),
+            el("td", link.text),
+        )
+        for link in run.chain
+    ]
+    head = el("tr", *[el("th", text, scope="col") for text in ("link", "state", "what was seen")])
+    note = el("p", "A link that holds proves nothing of the next one.", class_="soft")
+    return _section("Probed", el("table", el("thead", head), el("tbody", *rows), class_="chain"), note)
+
+
 def _missing(run: RunReport) -> Html | None:
     if not run.undecided:
         return None
     answerable, others = view.undecided_parts(run)
     table = _undecided_table(answerable) if answerable else None
     rest = [u for u in run.undecided if not u.how]
-    summary = el("summary", f"{others} rules need lines that this log does not hold")
+    summary = el("summary", f"{view.rules_need(others)} lines that this log does not hold")
     folded = el("details", summary, _undecided_table(rest)) if rest else None
     return _section("Not decided: evidence missing", table, folded)
 

@@ -93,6 +93,7 @@ def _run(run: RunReport, *, alone: bool) -> str:
         _ledger(run),
         _findings(run, blamed),
         _series(run),
+        _chain(run),
         _undecided(run),
         _folded("Lines that no rule knows; nothing shows that they are fatal", unknown),
         _noise(run),
@@ -189,11 +190,22 @@ def _series(run: RunReport) -> str:
     return "### While serving\n\n" + "\n".join(rows) if len(rows) > 2 else ""
 
 
+def _chain(run: RunReport) -> str:
+    if not run.chain:
+        return ""
+    rows = [f"| {plain(link.name)} | {_state(link.state)} | {plain(link.text)} |" for link in run.chain]
+    return "### Probed\n\n| link | state | what was seen |\n| --- | --- | --- |\n" + "\n".join(rows)
+
+
+def _state(state: str) -> str:
+    return f"**{plain(state)}**" if state == "broken" else plain(state)
+
+
 def _undecided(run: RunReport) -> str:
     answerable, others = view.undecided_parts(run)
     rows = [f"- **{plain(u.rule)}** {plain(u.title)}: {plain(u.how)}" for u in answerable]
     if others:
-        rows.append(f"- {others} rules need lines that this log does not hold")
+        rows.append(f"- {view.rules_need(others)} lines that this log does not hold")
     return "### Not decided\n\n" + "\n".join(rows) if rows else ""
 
 

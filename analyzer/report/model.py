@@ -135,6 +135,18 @@ class UndecidedRow:
 
 
 @dataclass(slots=True)
+class Link:
+    """One link of the chain from a parsed log to a moving counter (see ``chain``).
+
+    ``state``: ``ok``, ``broken``, or ``unknown`` where nobody could be asked.
+    """
+
+    name: str
+    state: str
+    text: str
+
+
+@dataclass(slots=True)
 class RunReport:
     """What is said of one run."""
 
@@ -160,6 +172,8 @@ class RunReport:
     unknown_scary: list[Evidence] = field(default_factory=list)
     """Frightening lines that no rule knows: not shown to be fatal, not shown to be harmless."""
     unexplained_tokens: float | None = None
+    chain: list[Link] = field(default_factory=list)
+    """What the running server said for itself when it was probed, link by link; empty if it was not."""
     notes: list[str] = field(default_factory=list)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from analyzer.report import view
-from analyzer.report.chain import chain
 from analyzer.report.model import Evidence, Finding, Report, RunReport
 from analyzer.report.sheet import Piece, Sheet, bar, cells, clip, clip_path, sparkline, wrap
 from analyzer.units import GIB
@@ -118,13 +117,12 @@ def _run(run: RunReport, sheet: Sheet, *, noise: bool) -> None:
 
 def _chain(run: RunReport, sheet: Sheet) -> None:
     """What the running server said for itself when it was probed."""
-    links = chain(run)
-    if not links:
+    if not run.chain:
         return
     sheet.gap()
     sheet.add(("PROBED", "bold"))
     colours = {"ok": "green", "broken": "bold red"}
-    for link in links:
+    for link in run.chain:
         sheet.text(f"{link.name:<17}{link.text}", 10, first=(f"  {link.state:<8}", colours.get(link.state, "dim")))
 
 

@@ -218,6 +218,11 @@ def undecided_parts(run: RunReport) -> tuple[list[UndecidedRow], int]:
     return answerable, len(run.undecided) - len(answerable)
 
 
+def rules_need(count: int) -> str:
+    """``1 rule needs`` or ``3 rules need``."""
+    return f"{count} rule needs" if count == 1 else f"{count} rules need"
+
+
 def priced(run: RunReport) -> list[Finding]:
     """The findings that cost tokens, in the order in which they were priced: each on top of those before it."""
     costly = (f for f in run.findings if f.lost_tokens and f.lost_tokens > 0)

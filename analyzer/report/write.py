@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import io
-import os
 import sys
-import tempfile
 from pathlib import Path
 
 from analyzer.errors import UserError
 from analyzer.report.model import Report
+from analyzer.whole import write_whole
 
 TEXT_WIDTH = 100
 EXTENSIONS = {
@@ -81,29 +80,6 @@ def write_report(report: Report, path: Path) -> None:
     path = Path(path)
     text = render(report, format_of(path), noise=True)
     write_whole(path, text.encode())
-
-
-def write_whole(path: Path, content: bytes) -> None:
-    """Puts ``content`` at ``path``, whole or not at all. Raises ``UserError`` if it cannot be written."""
-    part = ""
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            part = file.name
-            file.write(content)
-            os.fchmod(file.fileno(), 0o666 & ~_umask())
-        os.replace(part, path)  # noqa: PTH105 - both are plain strings here
-    except BaseException as error:  # an interrupt, too, leaves nothing behind
-        if part:
-            Path(part).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise UserError(f"{path} cannot be written: {error.strerror or error}") from None
-        raise
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _as_text(report: Report, *, noise: bool) -> str:
