@@ -39,6 +39,8 @@ class End:
     oom_killed: bool = False
     status: str = ""
     health: str = ""
+    memory_limit: int = 0
+    """Bytes of host memory that it may use; 0 without a limit."""
 
 
 def connect() -> Any:
@@ -304,6 +306,7 @@ class Container:
             bool(state.get("OOMKilled")),
             str(state.get("Status", "")),
             str((state.get("Health") or {}).get("Status", "")),
+            int((self._container.attrs.get("HostConfig") or {}).get("Memory") or 0),
         )
 
 

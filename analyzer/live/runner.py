@@ -172,12 +172,15 @@ def end_facts(end: End, name: str) -> list[Any]:
     """What the container's state says, as facts."""
     from analyzer.run.facts import Fact, Where
 
-    where = (
-        Where(f"container {name}", 0, f"State: {end.status}, ExitCode {end.exit_code}, OOMKilled {end.oom_killed}"),
-    )
-    facts = [Fact("container.oom_killed", end.oom_killed, "bool", where, origin="container")]
-    if end.exit_code is not None:
+    source = f"container {name}"
+    where = (Where(source, 0, f"State: {end.status}, ExitCode {end.exit_code}, OOMKilled {end.oom_killed}"),)
+    facts = []
+    if end.exit_code is not None:  # of a container that still runs the flag tells of a process, not of the server
+        facts.append(Fact("container.oom_killed", end.oom_killed, "bool", where, origin="container"))
         facts.append(Fact("container.exit_code", end.exit_code, "count", where, origin="container"))
+    if end.memory_limit:
+        limit = (Where(source, 0, f"HostConfig: Memory {end.memory_limit}"),)
+        facts.append(Fact("container.memory_limit", end.memory_limit, "bytes", limit, origin="container"))
     if end.health:
         facts.append(Fact("container.health", end.health, "name", where, origin="container"))
     return facts
@@ -190,7 +193,7 @@ def end_text(end: End, name: str) -> str:
     else:
         text = f"Container {name} ended with exit code {end.exit_code}"
     if end.oom_killed:
-        text += ", killed for its memory limit"
+        text += "; the kernel killed a process of it for memory (OOMKilled is true)"
     return text + (f"; its health check says {end.health}." if end.health else ".")
 
 

@@ -39,7 +39,7 @@ def _failed(run: RunReport, stage: str) -> list[str]:
             finding.summary if finding else "The cause is not in this log; it is in another process or stream",
         ]
     if finding is not None:
-        return [head, _hedged(finding), _reason(finding.summary, failure.message)]
+        return [head, _hedged(finding), _reason(finding.summary, failure.message if failure.lines else "")]
     what = failure.exception or "the last error"
     message = failure.message.split("\n", 1)[0][:160]
     text = f"{what} is the first error" + (f": {message}" if message else "")
@@ -90,10 +90,13 @@ def _lowered(text: str) -> str:
 
 
 def _reason(summary: str, message: str) -> str:
-    """What the failure consists in: the finding's first sentence if it has figures, else the log's own words."""
+    """What the failure consists in: the finding's first sentence if it has figures, else the log's own words.
+
+    ``message`` is empty if no line of the log says it.
+    """
     text, quoted = " ".join(summary.split()), " ".join(message.split())
     first = _sentence(text)
-    if first and any(c.isdigit() for c in first) and quoted[:40] not in first:
+    if not quoted or (first and any(c.isdigit() for c in first) and quoted[:40] not in first):
         return first
     line = message.strip().split("\n", 1)[0]
     said = _sentence(quoted if len(line) < SENTENCE // 4 else line) or clip(quoted, SENTENCE)

@@ -196,6 +196,7 @@ VOCABULARY: dict[str, Spec] = {
     "container.health": Spec("name", "State.Health.Status: healthy, unhealthy or starting"),
     "container.exit_code": Spec("count", "State.ExitCode"),
     "container.oom_killed": Spec("bool", "State.OOMKilled"),
+    "container.memory_limit": Spec("bytes", "HostConfig.Memory: host memory that its processes may use in all"),
     # other witnesses: Prometheus metrics, HTTP probes
     "metrics.running": Spec("requests", "requests running, by /metrics"),
     "metrics.waiting": Spec("requests", "requests waiting, by /metrics"),

@@ -16,7 +16,7 @@ import pytest
 from analyzer.errors import UserError
 from analyzer.live import container as module
 from analyzer.live.container import Container
-from analyzer.live.runner import end_facts
+from analyzer.live.runner import end_facts, end_text
 from tests.support import dockerd
 
 pytestmark = [
@@ -146,11 +146,69 @@ def test_health_enters_the_facts(host: str) -> None:
 
 
 def test_oom_flag_enters_the_facts() -> None:
-    end = module.End(137, True, "exited")
+    end = module.End(137, True, "exited", memory_limit=16 << 20)
     assert {f.name: f.value for f in end_facts(end, "x")} == {
         "container.oom_killed": True,
         "container.exit_code": 137,
+        "container.memory_limit": 16 << 20,
     }
+
+
+def test_of_a_running_container_the_oom_flag_is_only_said() -> None:
+    end = module.End(None, True, "running")
+    assert end_facts(end, "x") == []
+    assert end_text(end, "x") == (
+        "Container x is running; the kernel killed a process of it for memory (OOMKilled is true)."
+    )
+
+
+def attach(name: str, *options: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "analyzer", "attach", name, "--plain", *options],
+        capture_output=True, text=True, timeout=60, env={**os.environ, "NO_COLOR": "1", "COLUMNS": "100"},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "last", "code", "outcome"),
+    [
+        ("itself", "exec busybox tail /dev/zero", 137, "crashed at startup"),
+        ("a-child", "busybox tail /dev/zero; exit 1", 1, "crashed at startup"),
+        ("served", "busybox tail -n 44 /samples/sglang/wrapper_nextn.log | busybox head -n 20; "
+                   "exec busybox tail /dev/zero", 137, "crashed at runtime"),
+    ],
+)  # fmt: skip
+def test_the_kernel_kills_for_memory(host: str, name: str, last: str, code: int, outcome: str, tmp_path: Path) -> None:
+    """The container may use 16 MiB; what keeps all of ``/dev/zero`` takes more, and the kernel ends it."""
+    if dockerd.docker(host, "info", "--format", "{{.MemoryLimit}}") != "true":
+        pytest.skip("this kernel gives the Docker engine no memory cgroup")
+    begin = "busybox head -n 40 /samples/sglang/wrapper_nextn.log; busybox sleep 0.2; "
+    start(host, name, begin + last, "--memory", "16m", "--memory-swap", "16m")
+    done = attach(name, "-o", str(tmp_path / "r.json"))
+    assert done.returncode == 1, done.stderr
+    page = " ".join(done.stdout.split())
+    assert (
+        "The kernel killed a process of the container for memory (OOMKilled). The container's state proves it" in page
+    )
+    assert f"container {name} State: exited, ExitCode {code}, OOMKilled True" in page
+    assert "The log says" not in page
+    run = json.loads((tmp_path / "r.json").read_text())["runs"][0]
+    assert run["outcome"] == outcome
+    assert run["failure"]["cause"] == "crash-killed"
+    (found,) = [f for f in run["findings"] if f["rule"] == "RF025"]
+    assert (found["confidence"], "16.0 MiB" in found["summary"]) == ("proved", True)
+    assert run["facts"]["container.memory_limit"]["value"] == 16 << 20
+
+
+def test_a_kill_by_hand_is_not_said_to_be_for_memory(host: str) -> None:
+    start(host, "by-hand", "busybox head -n 40 /samples/sglang/wrapper_nextn.log; busybox sleep 60",
+          "--memory", "64m")  # fmt: skip
+    time.sleep(0.5)
+    dockerd.docker(host, "kill", "by-hand")
+    page = " ".join(attach("by-hand").stdout.split())
+    assert "ended with exit code 137" in page
+    assert "It was not the container's own memory limit: OOMKilled is false." in page
+    assert "The kernel killed" not in page
 
 
 def test_attach_puts_the_exit_code_into_the_verdict(host: str) -> None:
