@@ -68,13 +68,16 @@ class _Reader:
 
     def read(self) -> tuple[Any, bool]:
         """See ``parse_value``."""
-        first = True
+        first, keyed = True, False
         while (token := self._next()) is not None:
             kind = token.type
             if first:
                 first, self._bracketed = False, kind in _CLOSERS or kind == "NUMBERS"
             elif not self._open and (self._bracketed or self._ends_before(token)):
                 break
+            if not self._open and kind in _CLOSING and keyed and self._ends_line(token):
+                break  # vLLM up to 0.6 closes its list of fields with a bracket that nothing opens
+            keyed = keyed or kind in ("KEYWORD", "FIELDS")
             if len(self._open) >= MOST_DEPTH and kind in _CLOSERS:
                 break
             if self._open and kind in _UNFINISHED and token.end_pos == len(self._text):
@@ -89,6 +92,10 @@ class _Reader:
         """Whether a list of fields without brackets around it has ended before ``token``."""
         closed = bool(self._field) and self._field[-1].type in _CLOSING
         return (token.line or 1) > 1 or (closed and token.type != "COMMA")
+
+    def _ends_line(self, token: Token) -> bool:
+        """Whether nothing follows ``token`` on its line."""
+        return not self._text[token.end_pos :].split("\n", 1)[0].strip()
 
     def _begin_field(self) -> None:
         """Remembers the parser's state at the start of a field of the outermost brackets."""

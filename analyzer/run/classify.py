@@ -27,6 +27,8 @@ _TEARDOWN_TEXT = re.compile(
     r"^cancelled$|at interpreter shutdown|cannot schedule new futures after|Event loop is closed|MQLLMEngine terminated"
 )
 _DIED_STARTING = re.compile(r"died during initialization \(exit code: (-\d+)\)")
+_CORE_ENDED = re.compile(r"Failed core proc\(s\): \{[^}]*: (-\d+)")
+"""The front end's summary of a start-up names the signal that ended the engine process."""
 _RAY_HOST_OOM = re.compile(r"killed due to the node running low on memory|killed due to memory pressure")
 _RAY_KILLED = re.compile(r"SYSTEM_ERROR|unexpected system error|died unexpectedly before finishing this task")
 _SIGQUIT = -3
@@ -127,6 +129,8 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
         short in _WRAPPER_CLASSES or _WRAPPER_TEXT.search(failure.message) or (short == "EOFError" and not entry.ready)
     ):
         failure.wrapper = True
+        ended = _CORE_ENDED.search(failure.message)
+        entry.code = int(ended.group(1)) if ended else None
     entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
     of_the_engine = original is not None or (failure.wrapper and not entry.teardown)
     entry.client = not of_the_engine and _of_a_request(entry, parsed.head if parsed else "")

@@ -27,6 +27,7 @@ _WINDOW_RECORDS = 600
 _LONELY_STAGE = STAGES.index("weights")
 """The last stage that one rank can reach without the others."""
 
+_SIGTERM = -15
 _PASTED_BEFORE = 5.0
 """Seconds by which a line must be older than a failure above it to have been moved by whoever pasted the log."""
 
@@ -57,7 +58,7 @@ class FailureLog:
         A line whose ``time`` lies before that of a failure read already was pasted out of order: it shows no life
         after that failure, only that the server had served before it.
         """
-        if self._pasted_late(time):
+        if self.pasted_late(time):
             for entry in self.entries:
                 entry.ready = entry.ready or (entry.time is not None and time is not None and time < entry.time)
             return
@@ -68,10 +69,11 @@ class FailureLog:
 
     def progressed(self, order: int, stage: str, time: float | None = None) -> None:
         """The start-up reached ``stage`` for the first time."""
-        if not self._pasted_late(time):
+        if not self.pasted_late(time):
             self._progress.append((order, STAGES.index(stage)))
 
-    def _pasted_late(self, time: float | None) -> bool:
+    def pasted_late(self, time: float | None) -> bool:
+        """Whether a line of ``time`` is older than a failure above it."""
         return time is not None and any(e.time is not None and time < e.time - _PASTED_BEFORE for e in self.entries)
 
     def became_ready(self, order: int) -> None:
@@ -249,7 +251,8 @@ class FailureLog:
             failure = replace(entry.failure)
             if entry is cause:
                 if failure.wrapper:
-                    failure.kind = "elsewhere"
+                    signalled = cause.code is not None and cause.code < 0
+                    failure.kind = "killed" if signalled and cause.code != _SIGTERM else "elsewhere"
                 failure.wrapper = failure.consequence = False
                 failure.where += self._ended_by(cause, alive)
             elif fate in ("request", "survived"):

@@ -14,7 +14,7 @@ from analyzer.run.signals import HOST_OOM
 START_UP_STAGES = ("arguments", "init", "weights", "pool", "graphs")
 
 _RUNTIME_FUNCTIONS = re.compile(
-    r"^(?:event_loop_\w+|run_event_loop|dispatch_event_loop|process_batch_result\w*|get_next_batch_to_run|check_memory"
+    r"^(?:event_loop\w*|run_event_loop|dispatch_event_loop|process_batch_result\w*|get_next_batch_to_run|check_memory"
     r"|self_check_during_idle|on_idle|run_batch|run_busy_loop|_process_engine_step|process_engine_step|step_fn"
     r"|step_with_batch_queue|run_engine_loop|engine_step|run_engine_loop|step_async|handle_loop|output_handler"
     r"|_run_workers_async|recv_requests|process_input_requests|update_running_batch|_?get_new_batch_prefill\w*|get_next_disagg_\w+|add_one_req|init_load_back|retract_decode|execute_model|_run_output_handler)$"
@@ -24,7 +24,17 @@ _SERVING_FUNCTIONS = re.compile(
     r"|(?:chat_)?completion_(?:full|stream)_generator|_process_request)$"
 )
 """Loops and handlers of requests that vLLM enters once it serves. SGLang's loops already run while it warms up."""
-_FAILED_TO_START = re.compile(r"failed to start|(?:initialization|start-?up) failed|warm-up failed")
+_FAILED_TO_START = re.compile(
+    r"failed to start|died during initialization|(?:initialization|start-?up) failed|warm-up failed"
+)
+_RUNTIME_FILES = re.compile(
+    r"/(?:mem_cache/\w*(?:radix|chunk|tree)_?cache\w*|constrained/\w+|managers/schedule_(?:batch|policy))\.py$"
+)
+"""Files of SGLang whose functions other than constructors work on requests."""
+_LOOP_SOURCE = re.compile(r"^\s+(?:scheduler|self)\.(?:event_loop|run_event_loop)\w*\(", re.M)
+_START_SOURCE = re.compile(r"^\s+scheduler = Scheduler\(", re.M)
+"""Lines of source in a traceback of which only a part was pasted."""
+_CONSTRUCTORS = frozenset({"__init__", "__post_init__", "<module>", "create_grammar_backend"})
 _SERVING_TEXT = re.compile(r"memory leak detected|pool leak detected|Mem Leak Detected|to retract|Decode out of memory")
 """What only a server that has served can print."""
 STARTUP_FUNCTIONS = re.compile(
@@ -83,13 +93,17 @@ def startup_failure(failure: Failure, failures: Sequence[Failure], ready: bool, 
             return True
     if seen_start:
         return True
-    if any(one.exception == "engine dead" for one in failures):
+    if any(one.exception in ("engine dead", "step failed") for one in failures):
         return False
     for one in (failure, *failures):
         names = [frame.function for frame in one.frames]
         if any(map(STARTUP_FUNCTIONS.match, names)):
             return True
-        if any(map(_RUNTIME_FUNCTIONS.match, names)):
+        if any(map(_RUNTIME_FUNCTIONS.match, names)) or _LOOP_SOURCE.search(one.text):
+            return False
+        if _START_SOURCE.search(one.text):
+            return True
+        if any(f.function not in _CONSTRUCTORS and _RUNTIME_FILES.search(f.file) for f in one.frames):
             return False
     if failure.kind in ("watchdog", "killed"):
         return False

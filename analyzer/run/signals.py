@@ -85,7 +85,8 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "engine_process_failed_v0": (WRAPPER, "engine failed to start"),
         "engine_dead": (WRAPPER, "engine dead"),
         "engine_dead_v0": (WRAPPER, "engine dead"),
-        "engine_dump": (WRAPPER, "engine failed"),
+        "engine_dump": (WRAPPER, "step failed"),
+        "engine_dump_header": (WRAPPER, "step failed"),
         "worker_failed_to_start": (WRAPPER, "worker failed to start"),
         "worker_exception": (WRAPPER, "worker failed"),
         "worker_exception_v0": (WRAPPER, "worker failed"),
@@ -120,6 +121,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "command_missing": (FATAL, "command not found"),
         "script_missing": (FATAL, "command not found"),
         "container_refused": (FATAL, "container runtime"),
+        "memory_policy_refused": (FATAL, "NUMA binding refused"),
         "port_taken": (FATAL, "port taken"),
         "http_app_failed": (WRAPPER, "application failed to start"),
         "shell_terminated": (STOP, "SIGTERM"),
@@ -145,6 +147,8 @@ def signal_of(event: Event) -> Signal | None:
         return None  # an ordinary status: what failed said so itself
     if code == -15:
         kind = STOP
+    elif kind == DEATH and code is not None and code >= 0:
+        kind = WRAPPER  # it ended by itself: its own error says why, where the log holds it
     lines = event.record.text.split("\n")
     index = next((i for i, line in enumerate(lines) if line.strip()), 0)
     return Signal(kind, label, lines[index].strip()[:600], code, index)

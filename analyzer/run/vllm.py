@@ -27,6 +27,7 @@ STAGE_OF: dict[str, str] = {
     "server_args": "arguments",
     "non_default_args": "arguments",
     "engine_init": "init",
+    "nccl_version": "init",
     "rank_assigned": "init",
     "distributed_init": "init",
     "load_start": "weights",
@@ -75,6 +76,8 @@ class VllmFolder:
     """Takes the events of one vLLM run and writes its facts; may be asked for them at any time."""
 
     engine = "vllm"
+    SAME_MEAN = 0.02
+    """Two means printed with two decimals are the same within this."""
 
     def __init__(self) -> None:
         self.lines: Lines = {}
@@ -106,10 +109,14 @@ class VllmFolder:
     def _statistics(self, event: Event) -> None:
         self.series.feed(event)
         if rate := event.get("decode_rate"):
-            self.generated += float(rate)
-            self._generated_at = event
+            self.generated_more(float(rate), event)
         if count := event.get("preempted"):
             self.series.retracted(event.record, count)
+
+    def generated_more(self, rate: float, event: Event | None) -> None:
+        """Counts generation rates; ``event`` is the (last) line that shows them."""
+        self.generated += rate
+        self._generated_at = event or self._generated_at
 
     def _speculation(self, event: Event) -> None:
         """Counts a statistics line of speculation; one that drafted nothing says nothing about acceptance."""
@@ -128,7 +135,12 @@ class VllmFolder:
         """Whether the printed mean is the sum of the rates by position alone; by the version where none are printed."""
         rates = re.findall(r"\d+\.\d+", str(fields.get("positions", "")))
         if rates:
-            return abs(sum(map(float, rates)) - float(fields["accept_length"])) < 0.02
+            return abs(sum(map(float, rates)) - float(fields["accept_length"])) < self.SAME_MEAN
+        return self.without_bonus
+
+    @property
+    def without_bonus(self) -> bool:
+        """Whether this version prints the mean acceptance length without the token that every step gives anyway."""
         return before(self._version, _ACCEPT_LENGTH_WITHOUT_BONUS)
 
     def _interval_of_totals(self, totals: dict[str, Any]) -> dict[str, Any]:

@@ -162,3 +162,9 @@ def test_time_is_linear(unit: str) -> None:
         parse_value(text)
         times.append(time.process_time() - began)
     assert times[1] < 8 * times[0] + 0.5
+
+
+def test_a_list_of_fields_may_end_with_a_bracket_that_nothing_opens() -> None:
+    wanted = {"model": "m", "tensor_parallel_size": 2, "seed": 0}
+    assert parse_value("model='m', tensor_parallel_size=2, seed=0)") == (wanted, True)
+    assert parse_value("model='m', tensor_parallel_size=2, seed=0)\nnext line") == (wanted, True)

@@ -380,3 +380,23 @@ def test_a_handshake_for_one_request_ends_no_server() -> None:
     )
     assert run.failure is None
     assert run.failures[0].request_level
+
+
+def test_the_signal_in_the_front_ends_summary_names_a_killed_engine() -> None:
+    text = "(APIServer pid=9) RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {'EngineCore_DP0': %s}\n"
+    killed, ended = only(text % "-9"), only(text % "1")
+    assert killed.failure is not None and ended.failure is not None
+    assert (killed.outcome, killed.failure.kind, killed.facts.value("failure.exit_code")) == (
+        "crashed at startup",
+        "killed",
+        -9,
+    )
+    assert ended.failure.kind == "elsewhere"
+
+
+def test_a_dumped_step_shows_that_the_engine_had_served() -> None:
+    run = only(
+        "ERROR 06-14 14:17:31 [dump_input.py:69] Dumping input data\n"
+        "ERROR 06-14 14:17:31 [dump_input.py:71] V1 LLM engine (v0.9.1) with config: model='/m', max_seq_len=32768\n"
+    )
+    assert run.outcome == "crashed at runtime"
