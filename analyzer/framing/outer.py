@@ -30,6 +30,7 @@ _PATTERNS = {
     "journal_iso": rf"({_RFC3339}) ([\w.-]+) ([A-Za-z_][\w.@\\/-]*)\[(\d+)\]: ?",
     "fraction": r"[.,](\d+)",
     "zone": r"([+-])(\d\d):?(\d\d)$",
+    "logger": rf"- [A-Za-z_][\w.]* - (?:{engine.LEVELS}) - ?",  # python's logging around what a child printed
     "srun": r" *(\d{1,4}): ",
     "pm2": r"(\d+\|[\w.-]+) *\| ",
     "quote": r"(?:> ?)+",
@@ -109,6 +110,9 @@ class Peeler:
             rest = _numeric(text, outer)
         elif first == ">":
             rest = self._quote(text)
+        elif first == "-" and outer.stamp:
+            match = _pattern("logger").match(text)
+            rest = text[match.end() :] if match else None
         elif first == "*":
             match = _pattern("bold").match(text)
             rest = match[1] + text[match.end() :] if match and _pattern("start").match(match[1]) else None

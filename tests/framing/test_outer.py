@@ -118,3 +118,14 @@ def test_messages_of_several_lines_in_docker_s_json() -> None:
         json.dumps({"log": line + "\n", "stream": "stderr", "time": "2026-11-30T02:55:49Z"}) + "\n" for line in lines
     )
     assert [record.text for record in framed(text)] == ["binding\ntid 1\ntid 2", "another"]
+
+
+def test_the_logger_of_a_program_that_ran_the_server() -> None:
+    head = "2024-11-14T22:16:37.09Z 2024-11-14 22:16:37,096 - sglang - INFO - "
+    (record,) = framed(
+        f'{head}[2024-11-14 22:16:37 TP0] Traceback (most recent call last):\n{head}  File "a.py", line 1, in f\n'
+        f"{head}    g()\n{head}RuntimeError: boom\n"
+    )
+    assert record.form == "traceback"
+    assert record.rank == "TP0"
+    assert record.text.endswith("RuntimeError: boom")

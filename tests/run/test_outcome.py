@@ -400,3 +400,28 @@ def test_a_dumped_step_shows_that_the_engine_had_served() -> None:
         "ERROR 06-14 14:17:31 [dump_input.py:71] V1 LLM engine (v0.9.1) with config: model='/m', max_seq_len=32768\n"
     )
     assert run.outcome == "crashed at runtime"
+
+
+@pytest.mark.parametrize(
+    ("frames", "outcome"),
+    [
+        ('  File "/a/sglang/srt/managers/scheduler.py", line 1, in run_scheduler_process\n    scheduler.event_loop_overlap()\n', "crashed at runtime"),
+        ('  File "/a/sglang/srt/managers/scheduler.py", line 1, in run_scheduler_process\n    scheduler = Scheduler(\n', "crashed at startup"),
+        ('  File "/a/sglang/srt/mem_cache/mamba_radix_cache.py", line 1, in sanity_check\n    x == y\n', "crashed at runtime"),
+        ('  File "/a/sglang/srt/mem_cache/mamba_radix_cache.py", line 1, in __init__\n    x == y\n', "crashed at startup"),
+    ],
+)  # fmt: skip
+def test_part_of_a_traceback_tells_start_from_service(frames: str, outcome: str) -> None:
+    assert only(f"Traceback (most recent call last):\n{frames}AssertionError: odd\n").outcome == outcome
+
+
+def test_a_process_that_ended_by_itself_was_not_killed() -> None:
+    run = only(
+        "set_mempolicy: Invalid argument\n[2026-06-05 08:01:03] Rank 0 scheduler is dead.\n[2026-06-05 08:01:03] Exit code: 1\n"
+    )
+    assert run.failure is not None
+    assert (run.outcome, run.failure.exception) == ("crashed at startup", "NUMA binding refused")
+    alone = only(
+        "[2026-06-05 08:01:03] Subprocess scheduler_0 (pid=7) crashed with exit code 1. Triggering SIGQUIT for cleanup...\n"
+    )
+    assert alone.failure is not None and alone.failure.kind == "elsewhere"
