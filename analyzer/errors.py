@@ -13,3 +13,11 @@ class UserError(Exception):
     def __init__(self, message: str, *, status: int = 2) -> None:
         super().__init__(message)
         self.status = status
+
+
+class OutputError(UserError):
+    """A result that cannot be written: full disk, no permission, no such folder. No other input can mend it."""
+
+
+class Terminated(KeyboardInterrupt):
+    """SIGTERM: ends the program as Ctrl-C does, in order, with its own exit status."""

@@ -25,7 +25,7 @@ from benchmarks.table import Row, markdown
 PROGRAM = [sys.executable, "-m", "analyzer"]
 SLOW_MB = 50.0
 """What a tool reads that would need many minutes for a gigabyte."""
-AUDITED = 200
+AUDITED = 600
 START_RUNS = 10
 
 

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from analyzer.cli.stopping import end_in_order, stopped
 from analyzer.errors import UserError
 
 _GLOBAL = {"--help", "-h", "--version", "--install-completion", "--show-completion"}
@@ -14,6 +15,7 @@ _GLOBAL = {"--help", "-h", "--version", "--install-completion", "--show-completi
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command line and leaves with the exit status of contract.md."""
     args = list(sys.argv[1:] if argv is None else argv)
+    end_in_order()
     try:
         from analyzer.cli.app import build_app
 
@@ -21,8 +23,9 @@ def main(argv: Sequence[str] | None = None) -> None:
     except UserError as error:
         _say(f"kvautopsy: {error}")
         sys.exit(error.status)
-    except KeyboardInterrupt:
-        sys.exit(130)
+    except KeyboardInterrupt as error:
+        _say(f"kvautopsy: {stopped(error)}")
+        sys.exit(stopped(error).status)
     except Exception as error:
         sys.exit(_say_usage(error))
     sys.exit(status if isinstance(status, int) else 0)

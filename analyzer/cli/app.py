@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperGroup
 from typer.main import get_command
 
+from analyzer.cli.stopping import stopped
 from analyzer.errors import UserError
 
 SHORT = {
@@ -65,6 +66,8 @@ def _leaving(command: Callable[..., int]) -> Callable[..., None]:
         except BrokenPipeError:
             _forget_output()
             status = 0
+        except KeyboardInterrupt as error:  # typer would make it a silent exit
+            raise stopped(error) from None
         except OSError as error:
             _forget_output()
             place = f"{error.filename}" if error.filename else "standard output"

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.errors import UserError
 from analyzer.report.markup import Html, asset, el, join, page
+from analyzer.whole import write_whole
 
 if TYPE_CHECKING:
     from analyzer.diagnosis.describe import Description
@@ -32,7 +33,7 @@ def write_docs(folder: Path) -> Iterator[Path]:
             anchors = [el("a", text, href=href) for href, text in (("index.html", "Reference"), *PAGES)]
             links = el("nav", *itertools.chain.from_iterable((anchor, "  ") for anchor in anchors))
             whole = join(el("header", el("h1", title), links, class_="top"), el("main", body))
-            path.write_text(page(title, whole, styles=asset("page.css")), encoding="utf-8")
+            write_whole(path, page(title, whole, styles=asset("page.css")).encode())
             yield path
     except OSError as error:
         raise UserError(f"cannot write to {folder}: {error.strerror or error}") from None

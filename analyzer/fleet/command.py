@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from analyzer.errors import UserError
+from analyzer.errors import OutputError, UserError
 from analyzer.fleet.audit import AuditOptions, AuditResult, audit
 from analyzer.fleet.worker import ReadOptions
 from analyzer.units import show_bytes
@@ -48,11 +49,14 @@ def run_audit(
             raise UserError(f"{folder} is a file: give a folder, or a name that ends in .csv, .jsonl or .html")
         page = next((p for p in outputs if p.suffix in _PAGES), None)
         pages = page.with_name(f"{page.stem}_runs") if page is not None and run_pages else None
-        if pages is not None:
-            pages.mkdir(parents=True, exist_ok=True)
-        read = ReadOptions(events, rule_dirs, str(pages.absolute()) if pages is not None else "")
-        options = AuditOptions(engine, workers, ray_address, read)
-        result = _with_progress(paths, folder, options)
+        with _staged(pages) as staging:
+            read = ReadOptions(events, rule_dirs, str(staging.absolute()) if staging is not None else "")
+            options = AuditOptions(engine, workers, ray_address, read)
+            try:
+                result = _with_progress(paths, folder, options)
+            except KeyboardInterrupt as error:
+                kept = f"what was read is kept in {folder}, the same command goes on from there"
+                raise type(error)(kept if folders else "nothing was written") from None
         summary = summarise(folder)
         print_summary(summary, Console(highlight=False, soft_wrap=False))
         for path in outputs:
@@ -72,6 +76,23 @@ def run_audit(
             severities = set(load(folder, "findings")["severity"])
             return int(bool(wanted & severities) or ("critical" in wanted and summary.totals["failed"] > 0))
     return 0
+
+
+@contextmanager
+def _staged(pages: Path | None) -> Iterator[Path | None]:
+    """A folder beside ``pages`` whose files go there when the block ends; what fails leaves ``pages`` as it was."""
+    if pages is None:
+        yield None
+        return
+    try:
+        pages.parent.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryDirectory(dir=pages.parent, prefix=f".{pages.name}.") as temporary:
+            yield Path(temporary)
+            pages.mkdir(exist_ok=True)
+            for made in Path(temporary).iterdir():
+                made.replace(pages / made.name)
+    except OSError as error:
+        raise OutputError(f"{pages} cannot be written: {error.strerror or error}") from None
 
 
 def _say(text: str, result: AuditResult) -> None:

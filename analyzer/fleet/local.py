@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import multiprocessing
+import multiprocessing.connection
 import os
+import signal
+import threading
 from collections import deque
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -29,12 +32,14 @@ def run_local(paths: Iterable[str], options: ReadOptions, *, workers: int | None
     if context.get_start_method() == "forkserver":
         context.set_forkserver_preload(["analyzer.fleet.worker", "analyzer.pipeline"])
     pending: deque[tuple[str, Future[FileResult]]] = deque()
-    pool = ProcessPoolExecutor(count, mp_context=context)
+    pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
+    done = False
     try:
         while True:
             while len(pending) < count * 8 and (ahead := next(todo, None)) is not None:
                 pending.append((ahead, pool.submit(read_file, ahead, options)))
             if not pending:
+                done = True
                 return
             current, future = pending.popleft()
             try:
@@ -42,15 +47,32 @@ def run_local(paths: Iterable[str], options: ReadOptions, *, workers: int | None
             except BrokenProcessPool:
                 pool.shutdown(wait=False)
                 yield _alone(current, options)
-                pool = ProcessPoolExecutor(count, mp_context=context)
+                pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
                 pending = deque((p, pool.submit(read_file, p, options)) for p, _ in pending)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)
+        if not done:  # interrupted: nobody waits for the files that are being read
+            for worker in multiprocessing.active_children():
+                worker.kill()
+
+
+def _begin() -> None:
+    """In a worker, once: Ctrl-C is the first process's to answer, and a worker does not outlive it."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    multiprocessing.connection.wait([sentinel])
+    os._exit(1)
 
 
 def _alone(path: str, options: ReadOptions) -> FileResult:
     """Reads ``path`` in a process of its own, after a pool broke while it was being read."""
-    with ProcessPoolExecutor(1) as pool:
+    with ProcessPoolExecutor(1, initializer=_begin) as pool:
         try:
             return pool.submit(read_file, path, options).result()
         except BrokenProcessPool:

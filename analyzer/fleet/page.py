@@ -6,11 +6,11 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analyzer.errors import UserError
 from analyzer.fleet.show import short_flags
 from analyzer.fleet.summary import Summary, load, version_key
 from analyzer.redact import clean
 from analyzer.report.markup import Html, asset, el, join, page
+from analyzer.whole import write_whole
 
 if TYPE_CHECKING:
     import polars as pl
@@ -31,13 +31,7 @@ def write_page(folder: Path, summary: Summary, path: Path, pages: Path | None = 
 
     Raises ``UserError`` if it cannot be written; the file is then as it was.
     """
-    part = path.with_name(f".{path.name}.part")
-    try:
-        part.write_text(fleet_page(folder, summary, path, pages), encoding="utf-8")
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
+    write_whole(path, fleet_page(folder, summary, path, pages).encode())
 
 
 def fleet_page(folder: Path, summary: Summary, path: Path, pages: Path | None = None) -> str:

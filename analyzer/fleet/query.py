@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.errors import UserError
 from analyzer.fleet.rows import TABLES
+from analyzer.whole import replacing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -34,19 +35,15 @@ def query(folder: Path, sql: str) -> pl.DataFrame:
 
 def export(frame: pl.DataFrame, path: Path) -> None:
     """Writes ``frame`` by the file's ending: ``.csv``, ``.jsonl``/``.ndjson``, ``.json`` or ``.parquet``."""
-    part = path.with_name(f".{path.name}.part")
     writers: dict[str, Callable[[Path], object]] = {
         ".csv": frame.write_csv,
         ".jsonl": frame.write_ndjson,
         ".ndjson": frame.write_ndjson,
-        ".json": frame.write_json,
+        # polars' own writer of JSON ends without a word where a full disk cut its last piece.
+        ".json": lambda part: part.write_text(frame.write_json(), encoding="utf-8"),
         ".parquet": frame.write_parquet,
     }
     if path.suffix not in writers:
         raise UserError(f"{path}: the ending must be one of {' '.join(sorted(writers))}")
-    try:
+    with replacing(path) as part:
         writers[path.suffix](part)
-        part.replace(path)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from None

@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from analyzer.errors import UserError
+from analyzer.errors import OutputError, UserError
 from analyzer.fleet.worker import FileResult, ReadOptions, read_file
 
 
@@ -52,6 +52,8 @@ def run_ray(
             try:
                 yield ray.get(reference)
             except ray.exceptions.RayError as error:
+                if isinstance(cause := getattr(error, "cause", None), OutputError):
+                    raise cause from None
                 result = FileResult(path, error=f"the Ray task failed: {str(error).splitlines()[0]}")
                 row = {"source": path, "path": path, "size": 0, "mtime": 0, "fingerprint": "", "error": result.error}
                 result.tables["files"].append(row)

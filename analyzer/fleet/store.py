@@ -2,6 +2,10 @@
 
 A folder holds one Parquet file a table. While an audit runs, finished rows lie in ``.partial``; an audit that is
 interrupted finds them there and goes on. A file whose size, time and fingerprint are unchanged is not read again.
+
+At its end the merged tables are written to ``.partial/merged`` first. One rename, to ``.partial/committed``, says that
+all of them are whole; only then do they take their places. An audit that is killed in between is carried to its end by
+the next one, so that no folder keeps the tables of two audits, nor rows twice.
 """
 
 from __future__ import annotations
@@ -15,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 from analyzer.errors import UserError
 from analyzer.fleet.rows import TABLES, Row
+from analyzer.whole import SCRAP, replacing
 
 if TYPE_CHECKING:
     import polars as pl
@@ -62,6 +67,7 @@ class Store:
                 raise UserError(
                     f"another audit is writing to {self.folder}: wait for it, or give another folder"
                 ) from None
+            self._recover()
             self._next = len(list(self.partial.glob("*.parquet")))
             yield
 
@@ -87,7 +93,7 @@ class Store:
         # The files table last: a file counts as read only when its other rows are on disk.
         for name in sorted(TABLES, key=lambda table: table == "files"):
             if rows := self._rows[name]:
-                self._write(frame_of(name, rows), self.partial / f"{name}-{self._next:06}.parquet")
+                write_table(frame_of(name, rows), self.partial / f"{name}-{self._next:06}.parquet")
                 self._rows[name] = []
         self._next += 1
 
@@ -109,21 +115,32 @@ class Store:
             .sort("#", "source")
         )
         sources = kept.select("source", "#").lazy()
-        for name in TABLES:
-            if name == "files":
-                self._write(kept.drop("#"), self.folder / "files.parquet")
-                continue
-            table = self._scan(name)
-            if table is None:
-                self._write(frame_of(name, []), self.folder / f"{name}.parquet")
-                continue
-            source = pl.col("source") if "source" in TABLES[name] else pl.col("run").str.replace(r"#\d+$", "")
-            whole = table.with_columns(source.alias("@")).join(
-                sources.rename({"source": "@"}), on="@", how="inner", maintain_order="left"
-            )
-            whole = whole.unique(maintain_order=True) if name != "events" else whole
-            self._write(whole.sort("#", maintain_order=True).drop("#", "@").collect(), self.folder / f"{name}.parquet")
+        merged = self.partial / "merged"
+        merged.mkdir(exist_ok=True)
+        try:
+            for name in TABLES:
+                frame = kept.drop("#") if name == "files" else self._merged(name, sources)
+                write_table(frame, merged / f"{name}.parquet")
+        except BaseException:
+            shutil.rmtree(merged, ignore_errors=True)
+            raise
+        merged.replace(self._committed)
+        self._commit()
         shutil.rmtree(self.partial, ignore_errors=True)
+
+    def _merged(self, name: str, sources: pl.LazyFrame) -> pl.DataFrame:
+        """The rows of table ``name`` that belong to ``sources``, in their order."""
+        import polars as pl
+
+        table = self._scan(name)
+        if table is None:
+            return frame_of(name, [])
+        source = pl.col("source") if "source" in TABLES[name] else pl.col("run").str.replace(r"#\d+$", "")
+        whole = table.with_columns(source.alias("@")).join(
+            sources.rename({"source": "@"}), on="@", how="inner", maintain_order="left"
+        )
+        whole = whole.unique(maintain_order=True) if name != "events" else whole
+        return whole.sort("#", maintain_order=True).drop("#", "@").collect()
 
     def forget(self, paths: set[str]) -> None:
         """Drops the rows of files that have changed, before they are read again."""
@@ -139,7 +156,7 @@ class Store:
                 part = pl.read_parquet(path)
                 left = part.filter(~source.is_in(stale))
                 if left.height != part.height:
-                    self._write(left, path)
+                    write_table(left, path)
 
     def _parts(self, table: str) -> list[Path]:
         whole = self.folder / f"{table}.parquet"
@@ -151,12 +168,34 @@ class Store:
         parts = self._parts(table)
         return pl.concat([pl.scan_parquet(p) for p in parts], how="diagonal") if parts else None
 
-    @staticmethod
-    def _write(frame: pl.DataFrame, path: Path) -> None:
-        part = path.with_name(f"{path.name}.part")
-        try:
-            frame.write_parquet(part, compression="zstd")
-            part.replace(path)
-        except OSError as error:
-            part.unlink(missing_ok=True)
-            raise UserError(f"cannot write {path}: {error.strerror or error}") from None
+    @property
+    def _committed(self) -> Path:
+        return self.partial / "committed"
+
+    def _commit(self) -> None:
+        """Puts the merged tables in their places; may be done again from any point at which it was stopped."""
+        for table in self._committed.glob("*.parquet"):
+            table.replace(self.folder / table.name)
+        for part in self.partial.glob("*.parquet"):
+            part.unlink()
+        self._committed.rmdir()
+
+    def _recover(self) -> None:
+        """Ends or undoes what a killed audit had begun."""
+        if self._committed.exists():
+            self._commit()
+        shutil.rmtree(self.partial / "merged", ignore_errors=True)
+        for folder in (self.folder, self.partial):
+            for scrap in folder.glob(f".*{SCRAP}"):
+                scrap.unlink()
+        # A part without its files, which are written last, would be read again and then stand there twice.
+        whole = {part.name.rpartition("-")[2] for part in self.partial.glob("files-*.parquet")}
+        for part in self.partial.glob("*.parquet"):
+            if part.name.rpartition("-")[2] not in whole:
+                part.unlink()
+
+
+def write_table(frame: pl.DataFrame, path: Path) -> None:
+    """Writes ``frame`` as Parquet, whole or not at all. Raises ``UserError`` if it cannot be written."""
+    with replacing(path) as part:
+        frame.write_parquet(part, compression="zstd")

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from analyzer.errors import UserError
+from analyzer.errors import OutputError, UserError
 from analyzer.fleet.rows import NOT_A_LOG, TABLES, Row, rows_of, run_key
 
 _EDGE = 64 << 10
@@ -55,7 +55,10 @@ class ReadOptions:
 
 
 def read_file(path: str, options: ReadOptions) -> FileResult:
-    """Explains every log in ``path`` (a file or an archive). Never raises for a bad file: the reason is in the rows."""
+    """Explains every log in ``path`` (a file or an archive). Never raises for a bad file: the reason is in the rows.
+
+    Raises ``OutputError`` where the page of a log cannot be written.
+    """
     from analyzer.redact import clean
     from analyzer.sources import open_sources
 
@@ -77,11 +80,15 @@ def read_file(path: str, options: ReadOptions) -> FileResult:
         for source in open_sources([path], keep_errors=True):
             try:
                 note(source.name, _read_source(source, result, options))
+            except OutputError:
+                raise  # the next file's page could not be written either
             except (UserError, OSError, ValueError) as error:
                 note(source.name, str(error))
             except Exception as error:
                 # A defect of ours must not end an audit of thousands of files; it is named, with its file.
                 note(source.name, f"internal error, please report it: {type(error).__name__}: {error}")
+    except OutputError:
+        raise
     except (UserError, OSError, EOFError, ValueError) as error:
         note(path, str(error))
         result.error = str(error)

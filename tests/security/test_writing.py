@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.errors import UserError
-from analyzer.report.write import write_whole
+from analyzer.whole import write_whole
 from tests.security.run_cli import ROOT, SAMPLE, quiet, run
 
 EXTENSIONS = (".html", ".json", ".md", ".sarif", ".junit.xml", ".txt")
