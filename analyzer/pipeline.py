@@ -22,10 +22,18 @@ from analyzer.run.model import Run
 from analyzer.run.outcome import refine_outcome, weigh_witnesses
 
 if TYPE_CHECKING:
+    from analyzer.bulk import Lane
     from analyzer.diagnosis import RuleSet
     from analyzer.events import Event
     from analyzer.framing.record import Record
     from analyzer.report.model import InputSummary, Report
+
+BULK_FROM = 2_000_000
+"""Bytes of an input that are read line by line before columns are worth the loading of polars (0.2 s)."""
+BULK_CHUNK = 1 << 18
+"""Least bytes of a chunk that is read by columns."""
+_BLOCK = 8 << 20
+"""Bytes read at a time from there on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +139,33 @@ class Reader:
     framer: Framer
     summary: InputSummary
     _last_line: int = 0
+    _lane: Lane | None = None
     _engine: str = ""
     """The engine whose shapes were read last: the one to try first where both print a sentence."""
 
     def feed(self, chunk: bytes) -> None:
-        """Takes the next bytes of this input."""
-        self._take(self.framer.feed(chunk))
+        """Takes the next bytes of this input; large chunks of a long log go by columns (``analyzer.bulk``)."""
+        if self._lane is None and self._is_bulk(chunk):
+            self._lane = self._open_lane()
+        if self._lane is None:
+            self._take(self.framer.feed(chunk))
+        else:
+            self._lane.engine = self._engine
+            self._lane.feed(chunk)
+            self._count()
+
+    def _is_bulk(self, chunk: bytes) -> bool:
+        """Whether ``chunk`` is a large one of a long log of which nobody wants to see each event."""
+        long = len(chunk) >= BULK_CHUNK and self.framer.bytes + len(chunk) > BULK_FROM
+        return long and self.analysis.on_event is None
+
+    def _open_lane(self) -> Lane:
+        from analyzer.bulk import Lane
+
+        return Lane(self.framer, self.analysis.folder, self.analysis.catalog, self._take, self._recognised)
+
+    def _recognised(self, lines: int) -> None:
+        self.summary.recognised_lines += lines
 
     def flush(self) -> None:
         """Takes what is held back for a next line that may belong to it: the input has fallen silent."""
@@ -148,7 +177,7 @@ class Reader:
         self.analysis.folder.close()
         self._count()
 
-    def _take(self, records: Iterable[Record]) -> None:
+    def _take(self, records: Iterable[Record], before: Callable[[Record, Event | None], None] | None = None) -> None:
         match, feed, on_event = self.analysis.catalog.match, self.analysis.folder.feed, self.analysis.on_event
         recognised = 0
         for record in records:
@@ -159,6 +188,8 @@ class Reader:
                 if record.last_line != self._last_line:  # glued messages share a line, which counts once
                     recognised += record.last_line - record.line + 1 if record.lines is None else len(set(record.lines))
                 self._last_line = record.last_line
+            if before is not None:
+                before(record, event)
             feed(record, event)
             if on_event is not None:
                 on_event(record, event)
@@ -168,6 +199,23 @@ class Reader:
     def _count(self) -> None:
         self.summary.bytes, self.summary.lines = self.framer.bytes, self.framer.lines
         self.summary.unrecognised_lines = max(0, self.summary.lines - self.summary.recognised_lines)
+
+
+def _gathered(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    """``chunks`` of a long input put together to blocks, once so much was read that they are read by columns."""
+    seen, held, size = 0, [], 0
+    for chunk in chunks:
+        seen += len(chunk)
+        if seen <= BULK_FROM:
+            yield chunk
+            continue
+        held.append(chunk)
+        size += len(chunk)
+        if size >= _BLOCK:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
 
 
 def explain(paths: Sequence[str], options: Options | None = None) -> Report:
@@ -191,7 +239,7 @@ def read(paths: Sequence[str], options: Options | None = None) -> Analysis:
     for source in open_sources(paths):
         reader = analysis.reader(source.name)
         try:
-            for chunk in source.chunks():
+            for chunk in _gathered(source.chunks()):
                 reader.feed(chunk)
         except UserError as error:
             if not reader.framer.lines:

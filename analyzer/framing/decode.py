@@ -24,6 +24,11 @@ class LineReader:
         self._left_out = 0
         self._fresh = True
 
+    @property
+    def pending(self) -> bool:
+        """Whether a line is held whose end has not come."""
+        return bool(self._carry)
+
     def feed(self, data: bytes) -> list[str]:
         """The lines that ``data`` completes, without their LF (a CR before it is kept)."""
         self.bytes += len(data)

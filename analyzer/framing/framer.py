@@ -60,6 +60,33 @@ class Framer:
         self._take(self._reader.feed(data))
         return self._handed_out()
 
+    @property
+    def may_skip(self) -> bool:
+        """Whether nothing is open that the next lines could belong to, so that plain lines need not pass through."""
+        joiner = self._joiner
+        return (
+            not joiner.queue
+            and not joiner.last_cr
+            and not self._parts
+            and not self._reader.pending
+            and (self._unwrapper is None or self._unwrapper.idle)
+        )
+
+    @property
+    def pending(self) -> bool:
+        """Whether the last bytes were no whole line."""
+        return self._reader.pending
+
+    def skip(self, lines: int, size: int) -> list[Record]:
+        """Passes over ``lines`` plain engine lines of ``size`` bytes in all, which the caller reads.
+
+        Gives the records that were held back. Only where ``may_skip`` says so.
+        """
+        self._joiner.pass_over()
+        self._reader.bytes += size
+        self.lines += lines
+        return self._handed_out()
+
     def flush(self) -> list[Record]:
         """The records held back, as they are. A line without its LF is not among them."""
         if self._unwrapper is not None:

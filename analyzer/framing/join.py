@@ -130,6 +130,11 @@ class Joiner:
         self._bar = Bar(record, key)
         self.queue.append(self._bar)
 
+    def pass_over(self) -> None:
+        """Lines have gone by elsewhere that stand alone and end in LF: what was held back has ended."""
+        self._flush_last()
+        self.last_header, self.lf = "", True
+
     def blank(self, record: Record) -> None:
         """A line with nothing in it, or nothing behind the process tag."""
         if self._open:

@@ -57,6 +57,11 @@ class Shape:
         self._match = compiled.match
 
     @property
+    def fields(self) -> list[tuple[str, str, float]]:
+        """Name, type and scale of the field of each group of ``pattern``, in its order."""
+        return [(name, kind, scale) for name, kind, _unit, scale, _none in self._fields]
+
+    @property
     def weight(self) -> int:
         """The least number of fixed characters in a match."""
         return self.forms[-1][0]

@@ -21,13 +21,13 @@ from analyzer.run.split import Mark
 from analyzer.run.tracebacks import HEADER
 from analyzer.run.unfinished import Unfinished
 
-_ACTIVITY = ("running", "decode_rate", "prefill_rate", "new_tokens", "tokens", "accepted")
+ACTIVITY = ("running", "decode_rate", "prefill_rate", "new_tokens", "tokens", "accepted")
 _PROBES = re.compile(r"^/(?:health\w*|ping|metrics|version|v1/models|models|\w*model_info|\w*server_info|load)\b")
 _SCARY = re.compile(
     r"(?i)\berror|exception|\bfail|fatal|\bwarn|traceback|\bkill|\babort|crash|leak|denied|refused|cannot|could not"
     r"|unable|invalid|deprecat|not (?:found|supported|available|installed)|unsupported|missing|\U0001f6a8"
 )
-_SCARY_WORDS = (
+SCARY_WORDS = (
     "error", "exception", "fail", "fatal", "warn", "traceback", "kill", "abort", "crash", "leak", "denied", "refused",
     "cannot", "could not", "unable", "invalid", "deprecat", "not ", "unsupported", "missing", "\U0001f6a8",
 )  # fmt: skip
@@ -168,10 +168,30 @@ class Building:
             self._keep(event)
             if plan.stage:
                 self._stage(plan.stage, event)
-        elif _activity(event):
+        elif activity(event):
             self._serving(event)
         elif kind == "http_access" and event.fields["status"] >= 400:
             self._keep(event)
+
+    def passed(self, count: int, last: Record, time: float | None = None) -> None:
+        """``count`` plain lines went by, the last of which is ``last``; ``time``: of the last of them with a stamp."""
+        self.order += count
+        self.last = last
+        self.last_line = max(self.last_line, last.last_line)
+        time = last.time if last.time is not None else time
+        if time is not None:
+            self.last_time = time
+            if self.first_time is None:
+                self.first_time = time
+
+    def answered_more(self, count: int, order: int, time: float | None) -> None:
+        """``count`` lines showed a request being served, the last of them at ``order``; they are not the first ones."""
+        self.answers += count
+        self.log.served(order, time)
+
+    def keeps(self, kind: str) -> bool:
+        """Whether one more event of ``kind`` would be kept."""
+        return self.kept[kind] < _MAX_PER_KIND and len(self.events) < _MAX_EVENTS
 
     def _keep(self, event: Event) -> None:
         self.kept[event.kind] += 1
@@ -302,10 +322,10 @@ def _frightening(record: Record) -> bool:
     if record.level in ("ERROR", "CRITICAL", "WARNING"):
         return True
     low = record.text.lower()
-    return any(word in low for word in _SCARY_WORDS) and _SCARY.search(record.text) is not None
+    return any(word in low for word in SCARY_WORDS) and _SCARY.search(record.text) is not None
 
 
-def _activity(event: Event) -> bool:
+def activity(event: Event) -> bool:
     """Whether an event of the serving stage shows a request being served (not a probe, not an idle statistic)."""
     fields = event.fields
     if event.kind == "http_access":
@@ -313,7 +333,7 @@ def _activity(event: Event) -> bool:
             return False
         return _PROBES.match(fields.get("path", "")) is None
     known = False
-    for name in _ACTIVITY:
+    for name in ACTIVITY:
         value = fields.get(name)
         if value is not None:
             known = True

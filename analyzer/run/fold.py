@@ -61,6 +61,13 @@ class RunFolder:
             self._by_pid[key].setdefault(record.pid, current)
         current.take(record, event, plan)
 
+    def where(self, source: str, pid: int | None) -> Building | None:
+        """The run that a plain record of ``source`` and ``pid`` would be added to, if it is known already."""
+        key = self._keys.get((source, ""))
+        if key is None or (current := self._current.get(key)) is None:
+            return None
+        return current if pid is None else self._by_pid[key].get(pid)
+
     def close(self) -> None:
         """Says that no more lines will come: what was begun and not ended is then a fact."""
         self._closed = True

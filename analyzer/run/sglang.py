@@ -171,6 +171,17 @@ class SglangFolder:
         if (handler := self._handlers.get(kind)) is not None:
             handler(event)
 
+    def handles(self, kind: str) -> bool:
+        """Whether more is done with events of ``kind`` than to remember the first and the last."""
+        return kind in self._handlers
+
+    def saw(self, event: Event) -> None:
+        """Remembers ``event`` as the last of its kind; for the last of many lines that were counted together."""
+        if event.kind in ("decode_batch", "prefill_batch"):
+            self.last[event.kind] = event
+        else:
+            self._remember(event.kind, event)
+
     def fill(self, run: Run) -> None:
         """Writes facts, version and series into ``run``. May be called repeatedly while a log grows."""
         from analyzer.run.sglang_facts import write_facts

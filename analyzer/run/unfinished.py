@@ -66,6 +66,11 @@ class Unfinished:
         else:
             self._open.pop((step, rank), None)
 
+    @property
+    def prefilling(self) -> bool:
+        """Whether the last batch was a prefill that has more to do."""
+        return self._prefill is not None
+
     def under_way(self, served: bool) -> tuple[str, Where] | None:
         """What is under way and where it began: the last step of the start-up, or the prefill of a serving run."""
         if served:

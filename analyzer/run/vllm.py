@@ -109,13 +109,13 @@ class VllmFolder:
     def _statistics(self, event: Event) -> None:
         self.series.feed(event)
         if rate := event.get("decode_rate"):
-            self.generated_more(float(rate), event)
+            self.generated_so_far(self.generated + float(rate), event)
         if count := event.get("preempted"):
             self.series.retracted(event.record, count)
 
-    def generated_more(self, rate: float, event: Event | None) -> None:
-        """Counts generation rates; ``event`` is the (last) line that shows them."""
-        self.generated += rate
+    def generated_so_far(self, total: float, event: Event | None) -> None:
+        """Takes the sum of all generation rates printed; ``event`` is the last line that shows one."""
+        self.generated = total
         self._generated_at = event or self._generated_at
 
     def _speculation(self, event: Event) -> None:

@@ -1,0 +1,297 @@
+"""One block of lines: first sorted into templates, quiet lines and others, then folded in the order of the log."""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from analyzer.bulk import effects
+from analyzer.bulk.claims import Claim, Claims, Templates, last_below, runs_of
+from analyzer.bulk.quiet import Quiet, message_expression
+from analyzer.bulk.singles import Singles
+from analyzer.bulk.template import ACCESS
+from analyzer.events import Event
+from analyzer.framing.blocks import Message
+from analyzer.framing.plain import read_plain
+from analyzer.framing.record import Record
+from analyzer.run.building import Building
+from analyzer.run.facts import Where
+from analyzer.run.plan import plan_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from analyzer.bulk.lane import Lane
+
+_CHECKED = 5
+"""Lines of each template and block that are read the ordinary way, too, to see that the columns say the same."""
+
+
+class Block:
+    """The lines of one block, without their line feeds, and the run that they belong to."""
+
+    def __init__(self, lane: Lane, building: Building, lines: Sequence[str], ascii_only: bool) -> None:
+        self.lane = lane
+        self.building = building
+        self.lines = lines
+        self.source = lane.framer.source
+        self.base = lane.framer.lines + 1
+        """Number of the first line."""
+        self._ascii = ascii_only
+        self._claims: list[tuple[Claim, str]] = []
+        self._folded = 0
+        self._one_by_one: set[int] = set()
+        self._active: list[int] = []
+        """Rows that show a request being served, in order."""
+        self._prefills: list[int] = []
+        self._others: list[int] = []
+        """Rows after which no prefill is under way, in order."""
+        self._records: dict[int, Record] = {}
+
+    # rows as records and events, by the ordinary way
+
+    def record_at(self, row: int) -> Record:
+        """The record of a row that is plain."""
+        record = self._records.get(row)
+        if record is None:
+            plain = read_plain(self.source, self.base + row, self.lines[row])
+            assert plain is not None
+            if len(self._records) > 4096:
+                self._records.clear()
+            record = self._records[row] = plain.record
+        return record
+
+    def event_at(self, row: int) -> Event | None:
+        """The event of a row that is plain."""
+        return self.lane.catalog.match(self.record_at(row), self.lane.engine)
+
+    # sorting
+
+    def read(self, templates: Templates, quiet: Quiet) -> None:
+        """Sorts the lines and folds them."""
+        import polars as pl
+
+        column = pl.Series("line", self.lines, dtype=pl.String)
+        claims = templates.claim(self.lines, column, self.lane.engine)
+        rest = self._sorted_out(claims)
+        rest = self._heard(rest, column, quiet)
+        rest = self._with_neighbours(rest)
+        self._keep(rest)
+        self._fold_in_order(rest)
+
+    def _sorted_out(self, claims: Claims) -> list[int]:
+        """Keeps the claims that the run is ready for; the rows to be read one by one."""
+        rest = set(self._singles(claims))
+        active, prefills, others = [], [], []
+        answers = effects.Answers(self.event_at, self.lane.answers)
+        for claim in claims.found:
+            template = claim.template
+            rows = claim.frame["row"]
+            example = self.event_at(rows[0])
+            effect = effects.effect_of(template, example)
+            if (
+                not effect
+                or self.lane.folder.where(self.source, template.pid) is not self.building
+                or not effects.ready_for(self.building, template, effect)
+                or (template.expression and not self._agrees(claim, effect))
+                or (effect == ACCESS and not answers.learn(claim))
+            ):
+                rest.update(rows)
+                continue
+            if effect == ACCESS:
+                rest.update(answers.strange(claim))
+                if self.building.keeps(ACCESS):
+                    rest.update(answers.rows(claim, 2))
+            self._claims.append((claim, effect))
+            active.append(effects.active_rows(claim, effect, answers))
+            if template.kind == "prefill_batch":
+                prefills.append(rows)
+            elif template.kind == "decode_batch":
+                others.append(rows)
+            elif effect == ACCESS:
+                others.append(answers.rows(claim, 1))
+        self._active, self._prefills, self._others = map(_in_order, (active, prefills, others))
+        return sorted(rest)
+
+    def _singles(self, claims: Claims) -> list[int]:
+        """Reads the rows of no template; those whose kind can be folded by columns become claims, too."""
+        singles = Singles(effects.effect_of)
+        rest = []
+        for row in claims.rest:
+            plain = read_plain(self.source, self.base + row, self.lines[row])
+            event = self.lane.catalog.match(plain.record, self.lane.engine) if plain is not None else None
+            if plain is None or event is None or not singles.take(row, plain.record, event):
+                rest.append(row)
+        claims.found += singles.claims()
+        return rest
+
+    def _agrees(self, claim: Claim, effect: str) -> bool:
+        """Whether the grammar reads some of the rows as the columns say."""
+        frame = claim.frame
+        step = max(1, frame.height // _CHECKED)
+        for index in {*range(0, frame.height, step), frame.height - 1}:
+            row = frame.row(index, named=True)
+            event = self.event_at(row["row"])
+            if event is None or (event.kind, event.engine) != (claim.template.kind, claim.template.engine):
+                return False
+            if event.record.rank != row["rank"]:
+                return False
+            if effect != ACCESS and any(
+                event.fields.get(column.name) != row[column.name]
+                for column in claim.template.columns
+                if column.name != "positions"
+            ):
+                return False
+        return True
+
+    def _heard(self, rest: list[int], column: pl.Series, quiet: Quiet) -> list[int]:
+        """Those of ``rest`` that may be of interest to somebody."""
+        if not rest:
+            return rest
+        building, where = self.building, self.lane.folder.where
+        pids = [pid for pid in building.pids if where(self.source, pid) is building]
+        messages = column.gather(rest).str.extract(message_expression(pids), 1)
+        loud = messages.str.contains(quiet.loud_message).fill_null(True)
+        return [
+            row
+            for row, heard in zip(rest, loud, strict=True)
+            if heard or (self.lines[row][0] != "[" and self.lines[row - 1][-1:] == ":")
+        ]
+
+    def _with_neighbours(self, rest: list[int]) -> list[int]:
+        """``rest``, and the line before where a line may be a part of the same record."""
+        wanted = set(rest)
+        wanted.update(row - 1 for row in rest if row and row - 1 not in wanted and self._may_continue(row))
+        return sorted(wanted)
+
+    def _may_continue(self, row: int) -> bool:
+        """Whether a row, which is read by itself, may belong to the plain line before it."""
+        line, before = self.lines[row], self.lines[row - 1]
+        if line[:2] == "[2":
+            return False
+        plain = read_plain(self.source, 1, line)
+        if plain is not None:  # vLLM repeats its header on each line of a record
+            return bool(plain.record.module) and before.startswith(line[: plain.start])
+        return Message.may_follow(self.record_at(row - 1))
+
+    def _keep(self, rest: list[int]) -> None:
+        """Takes the rows to be read one by one out of the claims, and puts the lists of rows in order."""
+        import polars as pl
+
+        if not rest:
+            return
+        alone = pl.DataFrame({"row": pl.Series(rest, dtype=pl.UInt32)})
+        for claim, _ in self._claims:
+            claim.frame = claim.frame.join(alone, on="row", how="anti")
+        self._claims = [(claim, effect) for claim, effect in self._claims if claim.frame.height]
+        taken = set(rest)
+        for rows in (self._active, self._prefills, self._others):
+            rows[:] = [row for row in rows if row not in taken]
+
+    # folding
+
+    def _fold_in_order(self, rest: list[int]) -> None:
+        at = 0
+        for begin, end in runs_of(rest):
+            self._segment(at, begin)
+            self._ordinary(begin, end)
+            if self.lane.folder.where(self.source, None) is not self.building:
+                self._fold(begin)
+                self._folded = len(self.lines)
+                self._ordinary(end, len(self.lines))  # another run has begun
+                return
+            at = end
+        self._segment(at, len(self.lines))
+        self._fold(len(self.lines))
+
+    def _ordinary(self, begin: int, end: int) -> None:
+        """Reads rows one by one."""
+        if begin < end:
+            data = ("\n".join(self.lines[begin:end]) + "\n").encode()
+            self.lane.take(self.lane.framer.feed(data), self._before)
+
+    def _before(self, record: Record, event: Event | None) -> None:
+        """Folds what came before a line that goes into the same series."""
+        if event is not None and plan_of(event.engine, event.kind).dense and event.kind != ACCESS:
+            self._fold(record.line - self.base)
+
+    def _segment(self, begin: int, end: int) -> None:
+        """Rows that are all read by columns."""
+        framer, building = self.lane.framer, self.building
+        while begin < end and not framer.may_skip:
+            self._one_by_one.add(begin)
+            self._ordinary(begin, begin + 1)
+            begin += 1
+        if begin >= end:
+            return
+        last = self.record_at(end - 1)
+        active = last_below(self._active, end, begin)
+        if active is not None and building.log.entries and self._out_of_order(begin, end):
+            self._one_by_one.update(range(begin, end))
+            self._ordinary(begin, end)
+            return
+        lines = self.lines[begin:end]
+        size = sum(map(len, lines)) + len(lines) if self._ascii else len(("\n".join(lines) + "\n").encode())
+        self.lane.take(framer.skip(end - begin, size), self._before)
+        order = building.order
+        building.passed(end - begin, last, self._last_time(begin, end))
+        self.lane.lines_by_columns += end - begin
+        if active is not None:
+            self._served(begin, end, order, active)
+        step = max(last_below(self._prefills, end, begin) or -1, last_below(self._others, end, begin) or -1)
+        if step >= 0 and (self._prefills or building.steps.prefilling) and (event := self.event_at(step)) is not None:
+            building.steps.feed(event)
+
+    def _out_of_order(self, begin: int, end: int) -> bool:
+        """Whether rows may be older than a failure above them."""
+        log = self.building.log
+        return any(log.pasted_late(self.record_at(row).time) for row in (begin, end - 1))
+
+    def _last_time(self, begin: int, end: int) -> float | None:
+        """The time of the last row with a stamp."""
+        for row in range(end - 1, max(begin, end - 256) - 1, -1):
+            if (time := self.record_at(row).time) is not None:
+                return time
+        return None
+
+    def _served(self, begin: int, end: int, order: int, active: int) -> None:
+        """A request was answered in these rows, the last time at ``active``."""
+        building = self.building
+        count = _count_between(self._active, begin, end)
+        building.answered_more(count, order + active - begin + 1, self.record_at(active).time)
+        if building.answered is None:
+            for row in self._active:
+                if begin <= row < end and ' - "' in self.lines[row] and " HTTP/" in self.lines[row]:
+                    building.answered = Where.of(self.record_at(row))
+                    return
+
+    def _fold(self, upto: int) -> None:
+        """Folds the claimed rows before ``upto`` that are not folded yet."""
+        import polars as pl
+
+        begin = self._folded
+        if upto <= begin:
+            return
+        self._folded = upto
+        parts = []
+        counted = 0
+        for claim, effect in self._claims:
+            frame = claim.frame.filter(pl.col("row").is_between(begin, upto - 1))
+            if self._one_by_one:
+                frame = frame.filter(~pl.col("row").is_in(list(self._one_by_one)))
+            if frame.height:
+                counted += frame.height
+                parts.append((Claim(claim.template, frame), effect))
+        effects.apply(self.building, parts, self.record_at, self.event_at)
+        self.lane.counted(counted)
+
+
+def _in_order(parts: list[pl.Series]) -> list[int]:
+    import polars as pl
+
+    return pl.concat(parts).sort().to_list() if parts else []
+
+
+def _count_between(rows: Sequence[int], begin: int, end: int) -> int:
+    return bisect_left(rows, end) - bisect_left(rows, begin)

@@ -1,0 +1,138 @@
+"""Reads a block of lines by columns where it can, and hands every other line to the ordinary reader in its place."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from analyzer.bulk.block import Block
+from analyzer.bulk.claims import Templates
+from analyzer.bulk.quiet import Quiet, pieces
+from analyzer.framing import Framer
+from analyzer.framing.plain import read_plain
+from analyzer.framing.record import Record
+from analyzer.parsing import Catalog
+from analyzer.run.building import Building
+from analyzer.run.fold import RunFolder
+
+if TYPE_CHECKING:
+    from analyzer.events import Event
+
+Before = Callable[[Record, "Event | None"], None]
+Take = Callable[[Iterable[Record], "Before | None"], None]
+"""Takes records the ordinary way; the second argument is called before each of them is folded."""
+
+LEAST = 1 << 18
+"""Bytes of a chunk below which setting up columns takes longer than reading the lines."""
+_POOR_BLOCKS = 4
+"""Blocks in a row of which less than half went by columns: this log is not made of what the lane knows."""
+_TRIED_AGAIN = 64
+
+
+@dataclass(slots=True)
+class Lane:
+    """The bulk lane of one input. ``counted`` is called with the number of lines recognised by columns."""
+
+    framer: Framer
+    folder: RunFolder
+    catalog: Catalog
+    take: Take
+    counted: Callable[[int], None]
+    engine: str = ""
+    """The engine of the run."""
+    lines_by_columns: int = 0
+    answers: dict[str, tuple[bool, bool, bool] | None] = field(default_factory=dict)
+    """What ``Answers`` has learnt."""
+    _templates: Templates | None = None
+    _quiet: Quiet | None = None
+    _poor: int = 0
+    _rest: int = 0
+
+    def feed(self, chunk: bytes) -> None:
+        """Takes the next bytes."""
+        begin = chunk.find(b"\n") + 1 if self.framer.pending else 0
+        end = chunk.rfind(b"\n") + 1
+        if end - begin < LEAST or self._resting():
+            self._ordinary(chunk)
+            return
+        if begin:
+            self._ordinary(chunk[:begin])
+        self._block(chunk[begin:end])
+        if end < len(chunk):
+            self._ordinary(chunk[end:])
+
+    def _resting(self) -> bool:
+        """Whether the lane has proved useless for this log; it is tried again from time to time."""
+        if self._poor < _POOR_BLOCKS:
+            return False
+        self._rest += 1
+        if self._rest >= _TRIED_AGAIN:
+            self._rest, self._poor = 0, _POOR_BLOCKS - 1
+        return True
+
+    def _ordinary(self, data: bytes) -> None:
+        self.take(self.framer.feed(data), None)
+
+    def _block(self, data: bytes) -> None:
+        """Whole lines."""
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            self._ordinary(data)
+            return
+        before, first = self.lines_by_columns, self.framer.lines
+        open_at, at = 0, 0
+        for piece, quiet in self._pieces(text):
+            if quiet and (building := self._building()) is not None and self.framer.may_skip:
+                self._lines(text[open_at:at])
+                if self.framer.may_skip and self._building() is building:
+                    self._pass_over(piece, building)
+                    open_at = at + len(piece)
+            at += len(piece)
+        self._lines(text[open_at:])
+        share = (self.lines_by_columns - before) / max(1, self.framer.lines - first)
+        self._poor = 0 if share >= 0.5 else self._poor + 1
+
+    def _pieces(self, text: str) -> Iterable[tuple[str, bool]]:
+        """Pieces of ``text``, and whether nothing in them is of interest."""
+        import polars as pl
+
+        if self._quiet is None:
+            self._quiet = Quiet.of(self.catalog)
+        parts = list(pieces(text))
+        loud = pl.Series(parts, dtype=pl.String).str.contains(self._quiet.loud_piece)
+        for part, heard in zip(parts, loud, strict=True):
+            plain = None if heard else read_plain("", 1, part[: part.index("\n")])
+            yield part, plain is not None and plain.record.level == "" and part[0] == "["
+
+    def _building(self) -> Building | None:
+        """The run that plain lines without a pid belong to."""
+        return self.folder.where(self.framer.source, None)
+
+    def _pass_over(self, piece: str, building: Building) -> None:
+        """Lines in which nothing is of interest."""
+        count = piece.count("\n")
+        number = self.framer.lines + count
+        self.take(self.framer.skip(count, len(piece) if piece.isascii() else len(piece.encode())), None)
+        last = read_plain(self.framer.source, number, piece[piece.rindex("\n", 0, -1) + 1 : -1])
+        assert last is not None
+        building.passed(count, last.record)
+        self.lines_by_columns += count
+
+    def _lines(self, text: str) -> None:
+        """Lines that hold something of interest, each ended by a line feed."""
+        if not text:
+            return
+        if self._templates is None:
+            self._templates = Templates(self.catalog)
+        if self._quiet is None:
+            self._quiet = Quiet.of(self.catalog)
+        lines = text.split("\n")
+        lines.pop()
+        building = self._building()
+        if building is None:
+            self._ordinary(text.encode())
+            return
+        block = Block(self, building, lines, text.isascii())
+        block.read(self._templates, self._quiet)

@@ -1,0 +1,79 @@
+"""Finds text in which nothing can be recognised and nothing frightens, without reading it line by line."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import cache
+
+from analyzer.parsing import Catalog
+from analyzer.run.building import SCARY_WORDS
+
+_PIECE = 1 << 16
+"""Characters looked at as a whole: small enough that one interesting line costs little, large enough to be quick."""
+
+_EMBEDDED = r"\[20| pid=|INFO|WARNING |ERROR |DEBUG |x across cluster\]"
+"""What ``analyzer.framing.engine.looks_embedded`` looks for."""
+_MARKED = r"[\x00-\x09\x0b-\x1f\\^&]|\[0m|\[0;0m|#033\[|\u241b"
+"""What decoding may have to clean, and carriage returns."""
+_UNCLEAR_END = r"[: ]\n"
+"""The end of a line that the next one may belong to."""
+_NAMES = r"Exit|Interrupt|Timeout|NotFound|Died|Dead|Closed|Group|NotImpl|NoSuchModule|Empty|OutOfMemory|refleaks"
+"""Parts of the names of exceptions, and the end of a line that another may be glued to."""
+
+_RANKS = r"(?: [A-Z][A-Z_]*[0-9]+)*"
+_DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}"
+_MOST_PIDS = 64
+
+
+def pieces(text: str) -> Iterator[str]:
+    """``text``, which ends with a line feed, in pieces that do, too."""
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at + _PIECE) + 1 or len(text)
+        yield text[at:end]
+        at = end
+
+
+def _unlike(classes: Iterable[str]) -> str:
+    """An expression that fits where the text is not one of each of ``classes`` in turn."""
+    out = ""
+    for chars in reversed(list(classes)):
+        out = f"(?:[^{chars}]|[{chars}]{out})" if out else f"[^{chars}]"
+    return out
+
+
+@cache
+def _stamp() -> tuple[str, ...]:
+    """Classes of the characters of a plain line's beginning, up to the first of its message."""
+    number = "0-9"
+    day = (r"\[", *[number] * 4, r"\-", number, number, r"\-", number, number, " ")
+    return (*day, number, number, ":", number, number, ":", number, number, r"\]", " ", "!-~")
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """Expressions in Rust's syntax, made from the catalog."""
+
+    loud_piece: str
+    """Fits a piece that may hold more than plain SGLang lines of no interest."""
+    loud_message: str
+    """Fits a message that may be of interest."""
+
+    @classmethod
+    def of(cls, catalog: Catalog) -> Quiet:
+        """Every shape needs one of the catalog's literals; the search for all at once is one automaton."""
+        words = "|".join(map(re.escape, SCARY_WORDS))
+        keys = "|".join(map(re.escape, catalog.literals))
+        common = f"{keys}|(?i:{words})|{_MARKED}|{_NAMES}"
+        piece = rf"{common}|[^\n]{_EMBEDDED}|\n{_unlike(_stamp())}|{_UNCLEAR_END}"
+        return cls(piece, f"{common}|{_EMBEDDED}|[: ]$")
+
+
+def message_expression(pids: Iterable[int]) -> str:
+    """Takes the message from a plain line of either engine; of vLLM's, of the processes ``pids`` alone."""
+    known = "|".join(map(str, list(pids)[:_MOST_PIDS]))
+    tag = rf"(?:\([A-Za-z][A-Za-z0-9_.+-]*(?: rank=[0-9]+)? pid=(?:{known})\) )?" if known else ""
+    vllm = rf"{tag}(?:INFO|DEBUG) [0-9-]{{5}} [0-9:]{{8}} \[[^\]\s\[]+:[0-9]+\] "
+    return rf"^(?:\[{_DAY}{_RANKS}\] |{vllm})([!-~].*)$"

@@ -1,0 +1,122 @@
+"""A log read by columns gives the very report that it gives line by line."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from analyzer import pipeline
+from analyzer.report import to_json
+from benchmarks.generate import write_log, write_quiet
+
+_FAULTS = (
+    "Traceback (most recent call last):\n"
+    '  File "/app/sglang/srt/entrypoints/http_server.py", line 12, in generate\n'
+    "    x = y\n"
+    "ValueError: request was bad\n",
+    "a raw line of another program\n",
+    "\n",
+    "torn \x1b[31mcolour\x1b[0m and \r a bar 10%|#   | 1/10\r 20%|##  | 2/10\n",
+    "[2026-09-12 10:00:00] Something fails to work: error 17\n",
+    "[2026-09-12 10:00:00] A list of what follows:\n",
+    "  indented\n",
+    "(EngineCore pid=77) ERROR 09-12 10:00:00 [core.py:1] Traceback (most recent call last):\n"
+    '(EngineCore pid=77) ERROR 09-12 10:00:00 [core.py:1]   File "/app/vllm/v1/engine/core.py", line 1, in run\n'
+    "(EngineCore pid=77) ERROR 09-12 10:00:00 [core.py:1] KeyError: 'x'\n",
+    "[2026-09-12 10:00:00 DP0 TP0] Decode batch, #running-req: 9, #full token: 800, full token usage: 0.99, "
+    "accept len: 2.50, cuda graph: True, gen throughput (token/s): 12.00, #queue-req: 99999999999999999999\n",
+    "[2026-09-12 10:00:00] Decode batch, #running-req: 9, #token: 800, token usage: 0.99, "
+    "gen throughput (token/s): nan, #queue-req: 3\n",
+    "(APIServer pid=1) INFO 09-12 10:00:00 [a.py:1] said by a process not seen before\n",
+    '[2026-09-12 10:00:00] INFO:     10.0.0.1:5000 - "POST /v1/KV cache is allocated. HTTP/1.1" 200 OK\n',
+    '[2026-09-12 10:00:00] INFO:     10.0.0.1:5000 - "GET /a%2Ferror?KV=1 HTTP/1.1" 500 Internal Server Error\n',
+    "two glued [2026-09-12 10:00:00] The server is fired up and ready to roll!\n",
+    "caf\u00e9 \u2588 \U0001f6a8\n",
+)
+
+
+def _report(
+    path: Path, monkeypatch: pytest.MonkeyPatch, start: int, block: int = 1 << 20
+) -> tuple[dict[str, Any], int]:
+    monkeypatch.setattr(pipeline, "BULK_FROM", start)
+    monkeypatch.setattr(pipeline, "_BLOCK", block)
+    by_columns = 0
+    opened = pipeline.Reader._open_lane
+    lanes = []
+
+    def open_lane(reader: pipeline.Reader) -> Any:
+        lanes.append(opened(reader))
+        return lanes[-1]
+
+    monkeypatch.setattr(pipeline.Reader, "_open_lane", open_lane)
+    report = to_json(pipeline.explain([str(path)]))
+    monkeypatch.setattr(pipeline.Reader, "_open_lane", opened)
+    by_columns = sum(lane.lines_by_columns for lane in lanes)
+    return report, by_columns
+
+
+def _differences(one: Any, other: Any, place: str = "") -> list[str]:
+    """Where two reports differ but for the time taken."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        found = [] if list(one) == list(other) else [f"{place}: keys {list(one)} {list(other)}"]
+        for key in one.keys() & other.keys() - {"seconds"}:
+            found += _differences(one[key], other[key], f"{place}/{key}")
+        return found
+    if isinstance(one, list) and isinstance(other, list):
+        found = [] if len(one) == len(other) else [f"{place}: {len(one)} and {len(other)} items"]
+        for index, (a, b) in enumerate(zip(one, other, strict=False)):
+            found += _differences(a, b, f"{place}[{index}]")
+        return found
+    return [] if one == other and type(one) is type(other) else [f"{place}: {one!r} {other!r}"]
+
+
+def _same(path: Path, monkeypatch: pytest.MonkeyPatch, share: float, block: int = 1 << 20) -> None:
+    plain, none = _report(path, monkeypatch, 1 << 62)
+    bulk, lines = _report(path, monkeypatch, 300_000, block)
+    assert none == 0
+    assert lines >= share * bulk["inputs"][0]["lines"]
+    assert _differences(plain, bulk)[:5] == []
+
+
+@pytest.mark.parametrize(
+    ("engine", "ranks", "seed"), [("sglang", 1, 1), ("sglang", 3, 2), ("vllm", 1, 3), ("vllm", 2, 4)]
+)
+def test_a_runtime_log(engine: str, ranks: int, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    _same(write_log(tmp_path / "run.log", 4, engine, ranks, seed), monkeypatch, share=0.75)
+
+
+def test_text_of_no_interest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "quiet.log"
+    start = write_log(tmp_path / "start.log", 0.5).read_bytes()
+    path.write_bytes(start + write_quiet(tmp_path / "q.log", 3).read_bytes())
+    _same(path, monkeypatch, share=0.8)
+
+
+@pytest.mark.parametrize("engine", ["sglang", "vllm"])
+@pytest.mark.parametrize("seed", range(4))
+def test_with_faults_thrown_in(engine: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_log(tmp_path / "run.log", 2.5, engine, 2, seed)
+    chance = random.Random(seed)
+    lines = path.read_text().splitlines(keepends=True)
+    for _ in range(60):
+        lines.insert(chance.randrange(2000, len(lines)), chance.choice(_FAULTS))
+    path.write_bytes("".join(lines).encode())
+    _same(path, monkeypatch, share=0.4, block=chance.choice((300_000, 1 << 20, 1 << 23)))
+
+
+def test_a_second_start_in_the_middle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "two.log"
+    path.write_bytes(
+        b"".join(write_log(tmp_path / f"{seed}.log", 1.5, "sglang", 1, seed).read_bytes() for seed in (5, 6))
+    )
+    _same(path, monkeypatch, share=0.3)
+
+
+def test_bytes_that_are_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_log(tmp_path / "run.log", 3, "sglang", 1, 7)
+    data = path.read_bytes()
+    path.write_bytes(data[:1_000_000] + b"\xff\xfe\n" + data[1_000_000:])
+    _same(path, monkeypatch, share=0.1)
