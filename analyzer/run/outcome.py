@@ -21,7 +21,7 @@ _RUNTIME_FUNCTIONS = re.compile(
 )
 _SERVING_FUNCTIONS = re.compile(
     r"^(?:run_busy_loop|_?process_engine_step|run_engine_loop|engine_step|step_async|output_handler|_run_output_handler"
-    r"|(?:chat_)?completion_(?:full|stream)_generator|_process_request)$"
+    r"|(?:chat_)?completion_(?:full|stream)_generator|_process_request|wake_up)$"
 )
 """Loops and handlers of requests that vLLM enters once it serves. SGLang's loops already run while it warms up."""
 _FAILED_TO_START = re.compile(

@@ -28,6 +28,7 @@ STAGE_OF: dict[str, str] = {
     "non_default_args": "arguments",
     "engine_init": "init",
     "nccl_version": "init",
+    "placement_wait": "init",
     "rank_assigned": "init",
     "distributed_init": "init",
     "load_start": "weights",
