@@ -12,7 +12,6 @@ from analyzer.run.series import (
     FULL_USAGE,
     LOW_USAGE,
     MAX_BATCHES,
-    MAX_POINTS,
     MAX_RANKS,
     METRICS,
     Series,
@@ -146,7 +145,7 @@ def _batches(track: Track, frame: pl.DataFrame, record_at: RecordAt) -> None:
 
 
 def _points(track: Track, frame: pl.DataFrame, record_at: RecordAt) -> None:
-    """Every ``stride``-th line as a point for charts; the stride doubles whenever there are too many."""
+    """Every ``stride``-th line as a point for charts; the stride grows whenever there are too many."""
     rows = frame["row"]
     columns = [frame[name] if name in frame.columns else None for name in CHARTED]
     at = (track.stride - track.skip) % track.stride
@@ -154,9 +153,7 @@ def _points(track: Track, frame: pl.DataFrame, record_at: RecordAt) -> None:
     while at < frame.height:
         values = tuple(None if column is None else column[at] for column in columns)
         track.points.append((record_at(rows[at]).time, values))
-        if len(track.points) >= 2 * MAX_POINTS:
-            del track.points[1::2]
-            track.stride *= 2
+        track.thin()
         last, at = at, at + track.stride
     gone = track.skip + frame.height if last is None else frame.height - last
     track.skip = gone % track.stride

@@ -13,6 +13,7 @@ from dataclasses import replace
 from typing import Any
 
 from analyzer.events import Event
+from analyzer.run.acceptance import write_acceptance
 from analyzer.run.facts import Where
 from analyzer.run.model import Run
 from analyzer.run.series import Series
@@ -171,6 +172,7 @@ class VllmFolder:
     def _write_runtime(self, run: Run) -> None:
         facts = run.facts
         self.series.write(facts)
+        write_acceptance(self.series, facts)
         if self._generated_at is not None:
             facts.add("load.generated_rate", self.generated, self._generated_at.record, rank="")
         if summary := self.series.summary():
