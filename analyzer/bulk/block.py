@@ -18,6 +18,7 @@ from analyzer.framing.record import Record
 from analyzer.run.building import Building
 from analyzer.run.facts import Where
 from analyzer.run.plan import plan_of
+from analyzer.run.sglang import SglangFolder
 
 if TYPE_CHECKING:
     import polars as pl
@@ -40,7 +41,12 @@ class Block:
         """Number of the first line."""
         self._ascii = ascii_only
         self._claims: list[tuple[Claim, str]] = []
+        self._asides: list[tuple[int, Record, Event | None]] = []
+        """Rows that are only counted and kept, with what they are."""
+        self._errors: list[int] = []
+        """Access lines of requests that failed."""
         self._folded = 0
+        self._before = len(building.events), len(building.scary)
         self._one_by_one: set[int] = set()
         self._active: list[int] = []
         """Rows that show a request being served, in order."""
@@ -74,9 +80,8 @@ class Block:
 
         column = pl.Series("line", self.lines, dtype=pl.String)
         claims = templates.claim(self.lines, column, self.lane.engine)
-        rest = self._sorted_out(claims)
-        rest = self._heard(rest, column, quiet)
-        rest = self._with_neighbours(rest)
+        claims.rest = self._heard(claims.rest, column, quiet)
+        rest = self._with_neighbours(self._sorted_out(claims))
         self._keep(rest)
         self._fold_in_order(rest)
 
@@ -101,8 +106,7 @@ class Block:
                 continue
             if effect == ACCESS:
                 rest.update(answers.strange(claim))
-                if self.building.keeps(ACCESS):
-                    rest.update(answers.rows(claim, 2))
+                self._errors += answers.rows(claim, 2).to_list()
             self._claims.append((claim, effect))
             active.append(effects.active_rows(claim, effect, answers))
             if template.kind == "prefill_batch":
@@ -115,13 +119,22 @@ class Block:
         return sorted(rest)
 
     def _singles(self, claims: Claims) -> list[int]:
-        """Reads the rows of no template; those whose kind can be folded by columns become claims, too."""
+        """Reads the rows of no template: into claims if their kind goes by columns, else aside; gives what is left."""
         singles = Singles(effects.effect_of)
         rest = []
         for row in claims.rest:
             plain = read_plain(self.source, self.base + row, self.lines[row])
-            event = self.lane.catalog.match(plain.record, self.lane.engine) if plain is not None else None
-            if plain is None or event is None or not singles.take(row, plain.record, event):
+            if plain is None:
+                rest.append(row)
+                continue
+            record = plain.record
+            event = self.lane.catalog.match(record, self.lane.engine)
+            if event is not None and singles.take(row, record, event):
+                continue
+            here = self.lane.folder.where(self.source, record.pid) is self.building
+            if here and effects.is_aside(self.building, record, event):
+                self._asides.append((row, record, event))
+            else:
                 rest.append(row)
         claims.found += singles.claims()
         return rest
@@ -186,32 +199,44 @@ class Block:
             claim.frame = claim.frame.join(alone, on="row", how="anti")
         self._claims = [(claim, effect) for claim, effect in self._claims if claim.frame.height]
         taken = set(rest)
-        for rows in (self._active, self._prefills, self._others):
+        self._asides = [item for item in self._asides if item[0] not in taken]
+        for rows in (self._active, self._prefills, self._others, self._errors):
             rows[:] = [row for row in rows if row not in taken]
 
     # folding
 
     def _fold_in_order(self, rest: list[int]) -> None:
+        count = len(self.lines)
         at = 0
-        for begin, end in runs_of(rest):
+        for begin, end in [*runs_of(rest), (count, count)]:
+            at = self._until_free(at, begin)
+            if at < begin:
+                self.lane.take(self.lane.framer.skip(0, 0), self._watch)  # what was held back may begin a run
+            if self.lane.folder.where(self.source, None) is not self.building:
+                self._fold(at)
+                self._folded = count
+                self._ordinary(at, count)
+                return
             self._segment(at, begin)
             self._ordinary(begin, end)
-            if self.lane.folder.where(self.source, None) is not self.building:
-                self._fold(begin)
-                self._folded = len(self.lines)
-                self._ordinary(end, len(self.lines))  # another run has begun
-                return
             at = end
-        self._segment(at, len(self.lines))
-        self._fold(len(self.lines))
+        self._fold(count)
+
+    def _until_free(self, begin: int, end: int) -> int:
+        """Reads rows one by one while they could be part of something open; where that ends."""
+        while begin < end and not self.lane.framer.may_skip:
+            self._one_by_one.add(begin)
+            self._ordinary(begin, begin + 1)
+            begin += 1
+        return begin
 
     def _ordinary(self, begin: int, end: int) -> None:
         """Reads rows one by one."""
         if begin < end:
             data = ("\n".join(self.lines[begin:end]) + "\n").encode()
-            self.lane.take(self.lane.framer.feed(data), self._before)
+            self.lane.take(self.lane.framer.feed(data), self._watch)
 
-    def _before(self, record: Record, event: Event | None) -> None:
+    def _watch(self, record: Record, event: Event | None) -> None:
         """Folds what came before a line that goes into the same series."""
         if event is not None and plan_of(event.engine, event.kind).dense and event.kind != ACCESS:
             self._fold(record.line - self.base)
@@ -219,10 +244,6 @@ class Block:
     def _segment(self, begin: int, end: int) -> None:
         """Rows that are all read by columns."""
         framer, building = self.lane.framer, self.building
-        while begin < end and not framer.may_skip:
-            self._one_by_one.add(begin)
-            self._ordinary(begin, begin + 1)
-            begin += 1
         if begin >= end:
             return
         last = self.record_at(end - 1)
@@ -233,15 +254,21 @@ class Block:
             return
         lines = self.lines[begin:end]
         size = sum(map(len, lines)) + len(lines) if self._ascii else len(("\n".join(lines) + "\n").encode())
-        self.lane.take(framer.skip(end - begin, size), self._before)
+        self.lane.take(framer.skip(end - begin, size), self._watch)
         order = building.order
         building.passed(end - begin, last, self._last_time(begin, end))
         self.lane.lines_by_columns += end - begin
         if active is not None:
             self._served(begin, end, order, active)
-        step = max(last_below(self._prefills, end, begin) or -1, last_below(self._others, end, begin) or -1)
-        if step >= 0 and (self._prefills or building.steps.prefilling) and (event := self.event_at(step)) is not None:
-            building.steps.feed(event)
+        if self._prefills or building.steps.prefilling:
+            self._last_step(begin, end)
+
+    def _last_step(self, begin: int, end: int) -> None:
+        """Tells whether a prefill is under way after these rows."""
+        steps = [last_below(rows, end, begin) for rows in (self._prefills, self._others)]
+        last = max((row for row in steps if row is not None), default=None)
+        if last is not None and (event := self.event_at(last)) is not None:
+            self.building.steps.feed(event)
 
     def _out_of_order(self, begin: int, end: int) -> bool:
         """Whether rows may be older than a failure above them."""
@@ -284,7 +311,28 @@ class Block:
                 counted += frame.height
                 parts.append((Claim(claim.template, frame), effect))
         effects.apply(self.building, parts, self.record_at, self.event_at)
+        counted += self._put_aside(begin, upto)
         self.lane.counted(counted)
+
+    def _put_aside(self, begin: int, upto: int) -> int:
+        """Hands the run what is only kept, in order; how many of these lines were recognised."""
+        building = self.building
+        recognised = 0
+        for row, record, event in self._asides:
+            if begin <= row < upto and row not in self._one_by_one:
+                building.aside(record, event)
+                recognised += event is not None
+                if event is not None and isinstance(folder := building.folders.get(event.engine), SglangFolder):
+                    folder.saw(event)
+        for row in sorted(self._errors):
+            if not building.keeps(ACCESS):
+                break
+            if begin <= row < upto and row not in self._one_by_one and (event := self.event_at(row)) is not None:
+                building.keep(event)
+        events, scary = self._before
+        building.events[events:] = sorted(building.events[events:], key=lambda event: event.line)
+        building.scary[scary:] = sorted(building.scary[scary:], key=lambda record: record.line)
+        return recognised
 
 
 def _in_order(parts: list[pl.Series]) -> list[int]:

@@ -96,7 +96,8 @@ class Templates:
         known = {template.expression for template in self.known}
         counts: Counter[str] = Counter()
         found: dict[str, Template] = {}
-        for row in rows.gather_every(max(1, len(rows) // _SAMPLE)):
+        size = _SAMPLE if len(rows) > len(lines) // 8 else _SAMPLE // 8
+        for row in rows.gather_every(max(1, len(rows) // size)):
             template = self._of(lines[row], engine)
             if template is not None and template.expression not in known:
                 found[template.expression] = template

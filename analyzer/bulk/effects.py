@@ -10,6 +10,7 @@ from analyzer.bulk import series
 from analyzer.bulk.claims import Claim
 from analyzer.bulk.template import ACCESS, POSITIONS, Template
 from analyzer.events import Event
+from analyzer.framing.record import Record
 from analyzer.run import signals
 from analyzer.run.building import ACTIVITY, Building, activity
 from analyzer.run.classify import CLIENT_HEAD
@@ -46,15 +47,31 @@ def effect_of(template: Template, example: Event | None) -> str:
     known = _EFFECTS.get((template.engine, template.kind))
     if known is not None or example is None:
         return known or ""
-    plan = plan_of(template.engine, template.kind)
-    text = example.record.text
-    if plan.stage or plan.mark or plan.step or signals.signal_of(example) is not None:
-        return ""
-    if template.kind in FACT_KINDS or template.kind in ARGUMENT_KINDS:
-        return ""
-    if exception_line(text) is not None or CLIENT_HEAD.search(text) or HEADER in text:
-        return ""
-    return INERT
+    return INERT if _is_inert(example) else ""
+
+
+def is_aside(building: Building, record: Record, event: Event | None) -> bool:
+    """Whether ``building.aside`` can take a plain line: no part of a failure, and of no meaning beyond its kind."""
+    if event is None:
+        text = record.text
+        return exception_line(text) is None and not CLIENT_HEAD.search(text) and HEADER not in text
+    if plan_of(event.engine, event.kind).engine and event.engine not in building.folders:
+        return False
+    folder = building.folders.get(event.engine)
+    if isinstance(folder, SglangFolder) and folder.handles(event.kind):
+        return False
+    return _is_inert(event)
+
+
+def _is_inert(event: Event) -> bool:
+    """Whether an event of this kind and text is counted and kept, and nothing else."""
+    plan = plan_of(event.engine, event.kind)
+    text = event.record.text
+    if plan.stage or plan.mark or plan.step or signals.signal_of(event) is not None:
+        return False
+    if event.kind in FACT_KINDS or event.kind in ARGUMENT_KINDS:
+        return False
+    return exception_line(text) is None and not CLIENT_HEAD.search(text) and HEADER not in text
 
 
 def ready_for(building: Building, template: Template, effect: str) -> bool:

@@ -34,7 +34,7 @@ class Singles:
         key = (event.engine, event.kind, record.pid, tuple(values))
         known = self._rows.get(key)
         if known is None:
-            if not self.effect_of(_template(key), event):
+            if self.effect_of(_template(key), event) in ("", "inert"):
                 return False
             known = self._rows[key] = []
         known.append({"row": row, "rank": record.rank, **values})

@@ -73,8 +73,7 @@ def learn(plain: Plain, line: str, shape: Shape, match: re.Match[str]) -> Templa
             return None
         body, columns = found
     expression = f"{prefix}{body}$"
-    template = Template(shape.kind, shape.engine, expression, tuple(columns), ranked, record.rank, record.pid)
-    return template if re.fullmatch(expression, line) else None
+    return Template(shape.kind, shape.engine, expression, tuple(columns), ranked, record.rank, record.pid)
 
 
 def _prefix(plain: Plain, line: str) -> str | None:

@@ -165,13 +165,13 @@ class Building:
         if plan.step:
             self.steps.feed(event)
         if not plan.dense:
-            self._keep(event)
+            self.keep(event)
             if plan.stage:
                 self._stage(plan.stage, event)
         elif activity(event):
             self._serving(event)
         elif kind == "http_access" and event.fields["status"] >= 400:
-            self._keep(event)
+            self.keep(event)
 
     def passed(self, count: int, last: Record, time: float | None = None) -> None:
         """``count`` plain lines went by, the last of which is ``last``; ``time``: of the last of them with a stamp."""
@@ -189,11 +189,26 @@ class Building:
         self.answers += count
         self.log.served(order, time)
 
+    def aside(self, record: Record, event: Event | None) -> None:
+        """Takes a plain line that bears on no failure, out of turn: its place among the others is ``passed``'s business.
+
+        ``event`` is of a kind that is only kept and counted; without one the line is kept if it frightens.
+        """
+        if event is None:
+            if len(self.scary) < _MAX_SCARY and _frightening(record):
+                self.scary.append(record)
+            return
+        if event.engine in self.votes:
+            self.votes[event.engine] += 1
+        self.kinds[event.kind] += 1
+        self.keep(event)
+
     def keeps(self, kind: str) -> bool:
         """Whether one more event of ``kind`` would be kept."""
         return self.kept[kind] < _MAX_PER_KIND and len(self.events) < _MAX_EVENTS
 
-    def _keep(self, event: Event) -> None:
+    def keep(self, event: Event) -> None:
+        """Keeps an event for the rules, if there are not too many."""
         self.kept[event.kind] += 1
         if self.kept[event.kind] <= _MAX_PER_KIND and len(self.events) < _MAX_EVENTS:
             self.events.append(event)
