@@ -71,8 +71,9 @@ class JsonLines:
     def notice(self, notice: Notice) -> None:
         from analyzer.event_lines import json_line
 
+        kind = "withdrawn" if notice.withdrawn else "finding"
         self._held.append(
-            json_line({"type": "finding", "run": notice.run, "rule": notice.rule, "severity": notice.severity,
+            json_line({"type": kind, "run": notice.run, "rule": notice.rule, "severity": notice.severity,
                        "line": notice.line, "text": notice.text})
         )  # fmt: skip
 

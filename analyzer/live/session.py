@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -26,6 +27,8 @@ BETWEEN = 1.0
 TAIL = 500
 """Bytes at the end of a chunk in which the latest frame of a progress bar is looked for."""
 BAR = re.compile(r"[^:|]{0,80}: *\d{1,3}%.*")
+OFTEN = 50
+"""An event that comes more often than this is one of many: it can wait for the next judgement in its turn."""
 DENSE = frozenset({"http_access", "prefill_batch", "decode_batch", "engine_stats", "spec_stats"})
 
 
@@ -40,6 +43,8 @@ class Notice:
     rule: str = ""
     delay: float = 0.0
     """Seconds from the arrival of the bytes to this notice."""
+    withdrawn: bool = False
+    """A finding that later lines have refuted."""
 
 
 @dataclass(slots=True)
@@ -58,6 +63,8 @@ class Session:
     _judged: float = 0.0
     _cost: float = 0.0
     _known: set[tuple[int, str, str]] = field(default_factory=set)
+    _seen: Counter[str] = field(default_factory=Counter)
+    _standing: dict[tuple[int, str], Finding] = field(default_factory=dict)
     report: Report | None = None
     progress: str = ""
     """The progress bar that is moving now, as its program prints it."""
@@ -111,7 +118,7 @@ class Session:
         if behind:
             due = max(LATER, SHARE * self._cost)
         else:
-            due = max(SOON, self._cost) if self._urgent else max(LATER, SHARE * self._cost)
+            due = SOON if self._urgent else LATER
         if not self._dirty or now - self._judged < due:
             return
         if now - self._judged < BETWEEN and any(r.framer.unfinished for r in self._readers.values()):
@@ -132,9 +139,20 @@ class Session:
         for f in run.findings:
             if self._new(run.id, "finding", f.rule):
                 yield Notice(run.id, _one_line(f), f.severity, f.evidence[0].line if f.evidence else 0, f.rule, delay)
+        yield from self._withdrawn(run, delay)
         if run.outcome not in ("unknown",) and self._new(run.id, "outcome", run.outcome):
             line = run.outcome_basis[0].line if run.outcome_basis else 0
             yield Notice(run.id, f"outcome: {run.outcome}", "info", line, "", delay)
+
+    def _withdrawn(self, run: RunReport, delay: float) -> Iterator[Notice]:
+        """Findings that were said of ``run`` and no longer hold, each once."""
+        now = {(run.id, f.rule): f for f in run.findings}
+        for key in [key for key in self._standing if key[0] == run.id and key not in now]:
+            finding = self._standing.pop(key)
+            if self._new(run.id, "withdrawn", finding.rule):
+                text = f"no longer holds: {finding.title}"
+                yield Notice(run.id, text, "info", 0, finding.rule, delay, withdrawn=True)
+        self._standing |= now
 
     def _new(self, run: int, kind: str, name: str) -> bool:
         key = (run, kind, name)
@@ -144,8 +162,11 @@ class Session:
         return True
 
     def _event(self, record: Record, event: Event | None) -> None:
-        if record.form == "traceback" or (event is not None and event.kind not in DENSE):
+        if record.form == "traceback":
             self._urgent = True
+        elif event is not None and event.kind not in DENSE:
+            self._seen[event.kind] += 1
+            self._urgent |= self._seen[event.kind] <= OFTEN
         if self.on_event is not None:
             self.on_event(record, event)
 

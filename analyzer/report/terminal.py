@@ -123,7 +123,9 @@ def _chain(run: RunReport, sheet: Sheet) -> None:
     sheet.add(("PROBED", "bold"))
     colours = {"ok": "green", "broken": "bold red"}
     for link in run.chain:
-        sheet.text(f"{link.name:<17}{link.text}", 10, first=(f"  {link.state:<8}", colours.get(link.state, "dim")))
+        first = (f"  {link.name:<17}{link.state:<9}", colours.get(link.state, "dim"))
+        sheet.text(link.text, cells(first[0]), first=first)
+    sheet.gap()
 
 
 def _again(run: RunReport, first: int, sheet: Sheet) -> None:

@@ -47,8 +47,8 @@ def test_a_dead_engine_behind_a_green_health_check(log: Path) -> None:
     assert {(f["cause"], f["severity"]) for f in run["findings"]} >= {("service-dead", "critical")}
     assert page.returncode == 1
     text = " ".join(page.stdout.split())
-    assert "ok healthy" in text
-    assert "broken generates" in text
+    assert "healthy ok" in text
+    assert "generates broken" in text
 
 
 def test_a_healthy_server_stays_one(log: Path) -> None:
