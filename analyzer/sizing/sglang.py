@@ -80,15 +80,14 @@ class SglangSizing:
         given = bool(overrides) and "state.slots" in (overrides or {})
         steps: list[str] = []
         rest = self._rest(values, steps)
-        cell = values.get("sizing.cell")
-        if rest is None or cell is None or cell <= 0:
+        cell = values.get("sizing.cell", 0.0) * values["sizing.cell_factor"]
+        if rest is None or cell <= 0 or values.get("state.ratio", 0.0) < 0:
             return Solution(None, steps=tuple(steps))
         same_ratio = values.get("state.ratio") == self.inputs.get("state.ratio")
         plan = self._state(rest, values, given or (self.slots_given and same_ratio), steps)
         if self.state and plan is None:
             return Solution(None, steps=tuple(steps))
         left = rest - (plan.taken if plan else 0.0) - values["sizing.fixed"]
-        cell *= values["sizing.cell_factor"]
         capacity = max(0.0, left / cell) + self.top_up
         tokens = min(capacity, values["pool.user_cap"])
         if self.rough_cell and tokens > self._base("pool.user_cap"):

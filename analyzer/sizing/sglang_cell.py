@@ -134,6 +134,7 @@ def _stored_target(draft: Draft, tokens: float | None) -> tuple[float | None, fl
     cap = draft.number("pool.user_cap")
     if (
         size is not None
+        and size + rounding > 0
         and stored_tokens
         and stored_tokens > 0
         and cap is not None

@@ -95,7 +95,7 @@ def build(run: Run) -> SglangSizing | None:
         state=state,
         slots_given="state.slots" in draft.inputs,
         draft_charged=charged,
-        attention_dp=float(draft.argument("data_parallel_size", 1)) if shared else 1.0,
+        attention_dp=max(1.0, float(draft.argument("data_parallel_size", 1))) if shared else 1.0,
         running_default=facts.value("limit.running_default") is True,
         budget=budget,
         top_up=_top_up(draft, draft.number("limit.running_requested")),
@@ -214,7 +214,7 @@ def _state(draft: Draft) -> bool:
         return False
     draft.take("state.slot_bytes", _slot_bytes(draft), 'the line "Mamba Cache is allocated", or --model-dir')
     ratio = draft.argument("mamba_full_memory_ratio")
-    draft.take("state.ratio", float(ratio) if isinstance(ratio, int | float) else 0.9)
+    draft.take("state.ratio", float(ratio) if isinstance(ratio, int | float) and ratio >= 0 else 0.9)
     facts.add("state.ratio", draft.inputs["state.ratio"], facts.where("args.mamba_full_memory_ratio"), rank="")
     if facts.value("spec.enabled") is True:
         how = "the line server_args=… (speculative_num_draft_tokens)"

@@ -166,7 +166,9 @@ class VllmSizing:
                 per_token *= block_bytes / self.inputs["pool.block_bytes"]
         if per_token is None:
             return None
-        return per_token * (1 - self._base("pool.padding_waste")) / (1 - values["pool.padding_waste"])
+        used = 1 - values["pool.padding_waste"]
+        per_token *= 1 - self._base("pool.padding_waste")
+        return per_token / used if per_token > 0 and used > 0 else None  # else no tokens that could be counted
 
 
 def vllm_model(run: Run) -> VllmSizing | None:

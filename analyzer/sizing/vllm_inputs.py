@@ -84,6 +84,10 @@ def build(run: Run) -> VllmSizing | None:
     draft.take("gpu.total", "weights.loaded", "activation.bytes", "non_torch.bytes", "sizing.multimodal_reserve")
     draft.take("pool.tokens", "pool.available_bytes", "pool.block_tokens", "pool.padding_waste", "limit.context")
     draft.take("limit.running_requested", "args.decode_context_parallel_size")
+    if draft.values.get("args.decode_context_parallel_size", 1.0) < 1:
+        del draft.values["args.decode_context_parallel_size"]  # no server has fewer than one
+    if draft.values.get("pool.padding_waste", 0.0) >= 1:
+        del draft.values["pool.padding_waste"]
     if "weights.loaded" not in draft.values and (on_disk := draft.fact("weights.on_disk")) is not None:
         draft.values["weights.loaded"] = on_disk
     _fraction(draft)
@@ -203,7 +207,7 @@ def _known_tokens(draft: _Draft) -> tuple[float | None, str]:
     parallel = draft.values.get("args.decode_context_parallel_size", 1.0)
     if by_concurrency is not None and concurrency is not None:
         rounding = 0.006 / concurrency + 0.001
-        one_group = tokens is not None and abs(by_concurrency / tokens - 1) <= rounding
+        one_group = tokens is not None and tokens > 0 and abs(by_concurrency / tokens - 1) <= rounding
         if one_group or at_least(draft.run, TOKENS_BY_CONCURRENCY):
             return by_concurrency, f"tokens = {concurrency:g} requests of {context:,.0f} tokens = {by_concurrency:,.0f}"
     return _tokens_by_blocks(draft, blocks, block, tokens, parallel) or (None, "")
@@ -254,7 +258,7 @@ def _per_token(draft: _Draft, known: float | None) -> str:
     available, estimate = values.get("pool.available_bytes"), draft.fact("limit.context_estimated")
     if needed and context and available is not None:
         by_share = available / needed * context
-        if estimate is None or abs(by_share / estimate - 1) <= SAME:
+        if not estimate or abs(by_share / estimate - 1) <= SAME:
             values["pool.bytes_per_token"] = needed / context
             return "needed for one request"
         draft.notes.append(
