@@ -48,6 +48,8 @@ class Block:
         self._folded = 0
         self._before = len(building.events), len(building.scary)
         self._one_by_one: set[int] = set()
+        self._parts: tuple[list[pl.Series], ...] = ([], [], [], [])
+        """What becomes the four lists below."""
         self._active: list[int] = []
         """Rows that show a request being served, in order."""
         self._prefills: list[int] = []
@@ -87,42 +89,48 @@ class Block:
 
     def _sorted_out(self, claims: Claims) -> list[int]:
         """Keeps the claims that the run is ready for; the rows to be read one by one."""
-        rest = set(self._singles(claims))
-        active, prefills, others = [], [], []
         answers = effects.Answers(self.event_at, self.lane.answers)
+        refused: list[int] = []
         for claim in claims.found:
-            template = claim.template
-            rows = claim.frame["row"]
-            example = self.event_at(rows[0])
-            effect = effects.effect_of(template, example)
-            if (
-                not effect
-                or self.lane.folder.where(self.source, template.pid) is not self.building
-                or not effects.ready_for(self.building, template, effect)
-                or (template.expression and not self._agrees(claim, effect))
-                or (effect == ACCESS and not answers.learn(claim))
-            ):
-                rest.update(rows)
-                continue
-            if effect == ACCESS:
-                rest.update(answers.strange(claim))
-                self._errors += answers.rows(claim, 2).to_list()
-            self._claims.append((claim, effect))
-            active.append(effects.active_rows(claim, effect, answers))
-            if template.kind == "prefill_batch":
-                prefills.append(rows)
-            elif template.kind == "decode_batch":
-                others.append(rows)
-            elif effect == ACCESS:
-                others.append(answers.rows(claim, 1))
-        self._active, self._prefills, self._others = map(_in_order, (active, prefills, others))
+            self._admit(claim, answers, refused)
+        singles, rest = self._singles(sorted(claims.rest + refused))
+        for claim in singles:
+            self._admit(claim, answers, rest)
+        self._active, self._prefills, self._others, self._errors = map(_in_order, self._parts)
         return sorted(rest)
 
-    def _singles(self, claims: Claims) -> list[int]:
-        """Reads the rows of no template: into claims if their kind goes by columns, else aside; gives what is left."""
+    def _admit(self, claim: Claim, answers: effects.Answers, refused: list[int]) -> None:
+        """Keeps a claim, or adds the rows of it that cannot be folded by columns to ``refused``."""
+        template, rows = claim.template, claim.frame["row"]
+        effect = effects.effect_of(template.engine, template.kind)
+        if not effect and (example := self.event_at(rows[0])) is not None and effects.is_inert(example):
+            effect = effects.INERT
+        if (
+            not effect
+            or self.lane.folder.where(self.source, template.pid) is not self.building
+            or not effects.ready_for(self.building, template, effect)
+            or (template.expression and not self._agrees(claim, effect))
+            or (effect == ACCESS and not answers.learn(claim))
+        ):
+            refused += rows.to_list()
+            return
+        active, prefills, others, errors = self._parts
+        if effect == ACCESS:
+            refused += answers.take_strange(claim).to_list()
+            others.append(answers.rows(claim, 1))
+            errors.append(answers.rows(claim, 2))
+        self._claims.append((claim, effect))
+        active.append(effects.active_rows(claim, effect, answers))
+        if template.kind == "prefill_batch":
+            prefills.append(rows)
+        elif template.kind == "decode_batch":
+            others.append(rows)
+
+    def _singles(self, rows: list[int]) -> tuple[list[Claim], list[int]]:
+        """Reads rows of no template: claims of the kinds that go by columns, and what is left; the rest goes aside."""
         singles = Singles(effects.effect_of)
         rest = []
-        for row in claims.rest:
+        for row in rows:
             plain = read_plain(self.source, self.base + row, self.lines[row])
             if plain is None:
                 rest.append(row)
@@ -136,8 +144,7 @@ class Block:
                 self._asides.append((row, record, event))
             else:
                 rest.append(row)
-        claims.found += singles.claims()
-        return rest
+        return list(singles.claims()), rest
 
     def _agrees(self, claim: Claim, effect: str) -> bool:
         """Whether the grammar reads some of the rows as the columns say."""

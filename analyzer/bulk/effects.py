@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
 from analyzer.bulk import series
@@ -42,12 +43,9 @@ EventAt = Callable[[int], Event | None]
 """The event of a row, by the ordinary way."""
 
 
-def effect_of(template: Template, example: Event | None) -> str:
-    """How lines of ``template`` are folded; "" where they must be read one by one."""
-    known = _EFFECTS.get((template.engine, template.kind))
-    if known is not None or example is None:
-        return known or ""
-    return INERT if _is_inert(example) else ""
+def effect_of(engine: str, kind: str) -> str:
+    """How lines of a kind are folded by columns; "" for a kind that has nothing to fold but its number."""
+    return _EFFECTS.get((engine, kind), "")
 
 
 def is_aside(building: Building, record: Record, event: Event | None) -> bool:
@@ -60,18 +58,25 @@ def is_aside(building: Building, record: Record, event: Event | None) -> bool:
     folder = building.folders.get(event.engine)
     if isinstance(folder, SglangFolder) and folder.handles(event.kind):
         return False
-    return _is_inert(event)
+    return is_inert(event)
 
 
-def _is_inert(event: Event) -> bool:
+def is_inert(event: Event) -> bool:
     """Whether an event of this kind and text is counted and kept, and nothing else."""
-    plan = plan_of(event.engine, event.kind)
     text = event.record.text
-    if plan.stage or plan.mark or plan.step or signals.signal_of(event) is not None:
-        return False
-    if event.kind in FACT_KINDS or event.kind in ARGUMENT_KINDS:
-        return False
-    return exception_line(text) is None and not CLIENT_HEAD.search(text) and HEADER not in text
+    return (
+        _is_inert_kind(event.engine, event.kind)
+        and signals.signal_of(event) is None
+        and exception_line(text) is None
+        and HEADER not in text
+        and not CLIENT_HEAD.search(text)
+    )
+
+
+@cache
+def _is_inert_kind(engine: str, kind: str) -> bool:
+    plan = plan_of(engine, kind)
+    return not (plan.stage or plan.mark or plan.step or kind in FACT_KINDS or kind in ARGUMENT_KINDS)
 
 
 def ready_for(building: Building, template: Template, effect: str) -> bool:
@@ -124,11 +129,13 @@ class Answers:
         wanted = [answer for answer, what in self.known.items() if what is not None and what[place]]
         return claim.frame.filter(pl.col("answer").is_in(wanted))["row"]
 
-    def strange(self, claim: Claim) -> pl.Series:
-        """The rows of ``claim`` that are no access lines after all."""
-        import polars as pl
-
-        return claim.frame.filter(pl.col("answer").is_in([a for a, what in self.known.items() if what is None]))["row"]
+    def take_strange(self, claim: Claim) -> pl.Series:
+        """Takes the rows that are no access lines after all out of ``claim``."""
+        strange = claim.frame["answer"].is_in([a for a, what in self.known.items() if what is None])
+        rows = claim.frame["row"].filter(strange)
+        if len(rows):
+            claim.frame = claim.frame.filter(~strange)
+        return rows
 
 
 def active_rows(claim: Claim, effect: str, answers: Answers) -> pl.Series:

@@ -210,9 +210,12 @@ def _points(track: Track, frame: pl.DataFrame, record_at: RecordAt) -> None:
     at = (track.stride - track.skip) % track.stride
     last = None
     while at < frame.height:
-        values = tuple(None if column is None else column[at] for column in columns)
-        track.points.append((record_at(rows[at]).time, values))
+        places = range(at, frame.height, track.stride)[: track.room]
+        values = [[None] * len(places) if c is None else c.gather(places).to_list() for c in columns]
+        times = [record_at(row).time for row in rows.gather(places)]
+        track.points += zip(times, zip(*values, strict=True), strict=True)
         track.thin()
-        last, at = at, at + track.stride
+        last = places[-1]
+        at = last + track.stride
     gone = track.skip + frame.height if last is None else frame.height - last
     track.skip = gone % track.stride

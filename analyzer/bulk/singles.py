@@ -23,19 +23,17 @@ _Key = tuple[str, str, int | None, tuple[str, ...]]
 class Singles:
     """Collects events read one by one into claims."""
 
-    effect_of: Callable[[Template, Event], str]
+    effect_of: Callable[[str, str], str]
     _rows: dict[_Key, list[dict[str, Any]]] = field(default_factory=dict)
 
     def take(self, row: int, record: Record, event: Event) -> bool:
         """Adds the event of a row, if lines of its kind can be folded by columns."""
-        values = _values(record, event)
+        values = _values(record, event) if self.effect_of(event.engine, event.kind) else None
         if values is None:
             return False
         key = (event.engine, event.kind, record.pid, tuple(values))
         known = self._rows.get(key)
         if known is None:
-            if self.effect_of(_template(key), event) in ("", "inert"):
-                return False
             known = self._rows[key] = []
         known.append({"row": row, "rank": record.rank, **values})
         return True

@@ -170,12 +170,17 @@ class Track:
         self.points.append((record.time, tuple(values.get(name) for name in CHARTED)))
         self.thin()
 
+    @property
+    def room(self) -> int:
+        """How many more points there may be before they are thinned; at least one."""
+        return 3 * MAX_POINTS - len(self.points)
+
     def thin(self) -> None:
         """Leaves one point of three once there are too many.
 
         Not one of two: vLLM prints a line of statistics and one of speculation in turn, and one kind would be lost.
         """
-        if len(self.points) >= 3 * MAX_POINTS:
+        if self.room <= 0:
             self.points[:] = self.points[::3]
             self.stride *= 3
 
