@@ -1,4 +1,4 @@
-"""Facts that no server can have (no ranks, a pool of nothing, sizes below zero) give a report or a gap, never a fall."""
+"""Facts that no server can have (no ranks, a pool of nothing) give a report or a gap, never a fall."""
 
 from __future__ import annotations
 
