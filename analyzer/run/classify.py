@@ -52,6 +52,10 @@ CLIENT_HEAD = re.compile(
     r"|Error with model|Error while parsing|Error in preparing|Error handling request|Request \S+ failed \(bad"
     r"|Error in chat completion|Error in completion|Error in beam search|Exception occurred during (?:stream|request)"
 )
+_PROCESS_HEAD = re.compile(
+    r"(?:Scheduler|DetokenizerManager|DataParallelController|TpModelWorkerClient) hit an exception"
+)
+"""SGLang's processes say so right before they end, and the whole server with them."""
 _CLIENT_FRAMES = re.compile(
     r"/(?:starlette|fastapi|uvicorn)/|/entrypoints/openai/(?:serving_|api_server|chat_completion|completion)"
     r"|/entrypoints/(?:serve|renderer|chat_utils|http_server)|/srt/entrypoints/"
@@ -81,6 +85,8 @@ class Entry:
     key: str = ""
     teardown: bool = False
     """An exception with which Python ends tasks, threads and processes: never a cause, never a death."""
+    of_process: bool = False
+    """The process itself caught it at its top level and ended: no request of its own, whatever others still answer."""
     echo: bool = False
     """It repeats another process's error in its own words."""
 
@@ -134,6 +140,7 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
     entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
     of_the_engine = original is not None or (failure.wrapper and not entry.teardown)
     entry.client = not of_the_engine and _of_a_request(entry, parsed.head if parsed else "")
+    entry.of_process = parsed is not None and not entry.client and _PROCESS_HEAD.search(parsed.head) is not None
     files = [f.file for f in failure.frames]
     entry.user_code = bool(files) and not any(map(_ENGINE_FILE.search, files))
     entry.key = _key(failure.exception, failure.message) if failure.exception else ""
@@ -145,7 +152,8 @@ def _of_a_request(entry: Entry, head: str) -> bool:
     if _DEVICE_TEXT.search(f"{failure.exception}: {failure.message}"):
         return False
     starting = any(f.function == "<module>" or STARTUP_FUNCTIONS.match(f.function) for f in failure.frames)
-    if CLIENT_HEAD.search(head) or (_TRANSFER_TEXT.search(failure.message) and not starting):
+    looping = any(f.function in ("run_engine_core", "run_busy_loop") for f in failure.frames)
+    if CLIENT_HEAD.search(head) or (_TRANSFER_TEXT.search(failure.message) and not (starting or looping)):
         return True
     if _of_a_client_program(failure.frames):
         return True
