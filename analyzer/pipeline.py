@@ -32,7 +32,7 @@ BULK_FROM = 2_000_000
 """Bytes of an input that are read line by line before columns are worth the loading of polars (0.2 s)."""
 BULK_CHUNK = 1 << 18
 """Least bytes of a chunk that is read by columns."""
-_BLOCK = 8 << 20
+_BLOCK = 16 << 20
 """Bytes read at a time from there on."""
 
 
@@ -246,6 +246,7 @@ def read(paths: Sequence[str], options: Options | None = None) -> Analysis:
                 raise
             reader.summary.note = f"not read to its end: {error}"  # a cut archive: what it held counts
         reader.close()
+        reader.summary.note = "; ".join(n for n in (reader.summary.note, *source.notes) if n)
     if not any(i.lines or i.bytes for i in analysis.inputs):
         names = ", ".join(i.source for i in analysis.inputs) or "the input"
         raise UserError(f"{names} is empty: give a log that an SGLang or vLLM server printed", status=3)

@@ -15,7 +15,10 @@ from analyzer.parsing import Catalog
 if TYPE_CHECKING:
     import polars as pl
 
-MOST_TEMPLATES = 64
+MOST_TEMPLATES = 24
+"""Polars keeps about as many expressions compiled."""
+_WORTH, _MOST_RARE = 64, 1024
+"""Lines of a block that a template must find to stay known; how many that did not are remembered."""
 _SAMPLE = 384
 """Lines without a template that are looked at in one block, spread evenly."""
 _COMMON = 2
@@ -45,6 +48,8 @@ class Templates:
     catalog: Catalog
     known: list[Template] = field(default_factory=list)
     _hits: dict[str, int] = field(default_factory=dict)
+    _rare: set[str] = field(default_factory=set)
+    """Expressions that were known and found next to nothing."""
 
     def claim(self, lines: Sequence[str], column: pl.Series, engine: str) -> Claims:
         """Sorts the ``lines`` of a block, also given as a ``column``; ``engine`` is that of the run."""
@@ -58,10 +63,17 @@ class Templates:
             self.known.append(template)
             left = self._take(template, left, result)
         result.rest = left["row"].to_list()
-        if len(self.known) > MOST_TEMPLATES:
-            self.known.sort(key=lambda t: -self._hits[t.expression])
-            del self.known[MOST_TEMPLATES * 3 // 4 :]
+        self._retire(len(lines))
         return result
+
+    def _retire(self, lines: int) -> None:
+        """Forgets templates that found next to nothing: a few lines are read sooner one by one."""
+        self.known.sort(key=lambda t: -self._hits[t.expression])
+        least = min(_WORTH, lines // 100)
+        for template in self.known:
+            if self._hits[template.expression] < least and len(self._rare) < _MOST_RARE:
+                self._rare.add(template.expression)
+        self.known[:] = [t for t in self.known[:MOST_TEMPLATES] if self._hits[t.expression] >= least]
 
     def _take(self, template: Template, left: pl.DataFrame, result: Claims) -> pl.DataFrame:
         """Moves the rows of ``template`` from ``left`` to ``result``."""
@@ -93,7 +105,7 @@ class Templates:
 
     def _learnt(self, lines: Sequence[str], rows: pl.Series, engine: str) -> list[Template]:
         """Templates of the forms that are common among the lines that none was known for, most common first."""
-        known = {template.expression for template in self.known}
+        known = self._rare | {template.expression for template in self.known}
         counts: Counter[str] = Counter()
         found: dict[str, Template] = {}
         size = _SAMPLE if len(rows) > len(lines) // 8 else _SAMPLE // 8

@@ -28,6 +28,9 @@ LEAST = 1 << 18
 _POOR_BLOCKS = 4
 """Blocks in a row of which less than half went by columns: this log is not made of what the lane knows."""
 _TRIED_AGAIN = 64
+"""Blocks after which it is tried again."""
+_LOOKED_AT = 8
+"""One of so many blocks is looked at for quiet pieces while there are none."""
 
 
 @dataclass(slots=True)
@@ -46,6 +49,9 @@ class Lane:
     """What ``Answers`` has learnt."""
     _templates: Templates | None = None
     _quiet: Quiet | None = None
+    _blocks: int = 0
+    _busy: bool = False
+    """Whether the last block that was looked at for quiet pieces had none."""
     _poor: int = 0
     _rest: int = 0
 
@@ -82,17 +88,27 @@ class Lane:
             self._ordinary(data)
             return
         before, first = self.lines_by_columns, self.framer.lines
+        if self._busy and self._blocks % _LOOKED_AT:
+            self._lines(text)
+        else:
+            self._busy = True
+            self._in_pieces(text)
+        self._blocks += 1
+        share = (self.lines_by_columns - before) / max(1, self.framer.lines - first)
+        self._poor = 0 if share >= 0.5 else self._poor + 1
+
+    def _in_pieces(self, text: str) -> None:
+        """Whole lines, those in which nothing is of interest passed over."""
         open_at, at = 0, 0
         for piece, quiet in self._pieces(text):
             if quiet and (building := self._building()) is not None and self.framer.may_skip:
                 self._lines(text[open_at:at])
                 if self.framer.may_skip and self._building() is building:
                     self._pass_over(piece, building)
+                    self._busy = False
                     open_at = at + len(piece)
             at += len(piece)
         self._lines(text[open_at:])
-        share = (self.lines_by_columns - before) / max(1, self.framer.lines - first)
-        self._poor = 0 if share >= 0.5 else self._poor + 1
 
     def _pieces(self, text: str) -> Iterable[tuple[str, bool]]:
         """Pieces of ``text``, and whether nothing in them is of interest."""
