@@ -26,7 +26,8 @@ from analyzer.run.vllm_facts import FACT_KINDS
 if TYPE_CHECKING:
     import polars as pl
 
-DECODE, SERIES, SPEC, RETRACTED, COUNTED, INERT = "decode", "series", "spec", "retracted", "counted", "inert"
+DECODE, SERIES, SPEC, TOTALS = "decode", "series", "spec", "totals"
+RETRACTED, COUNTED, INERT = "retracted", "counted", "inert"
 _EFFECTS = {
     ("sglang", "decode_batch"): DECODE,
     ("sglang", "prefill_batch"): SERIES,
@@ -35,6 +36,8 @@ _EFFECTS = {
     ("vllm", "stats_v0"): DECODE,
     ("vllm", "prefix_hits_v0"): SERIES,
     ("vllm", "spec_stats"): SPEC,
+    ("vllm", "spec_stats_v0"): TOTALS,
+    ("vllm", "preemption_v0"): RETRACTED,
     ("vllm", "iteration"): COUNTED,
     ("common", ACCESS): ACCESS,
 }
@@ -172,13 +175,15 @@ def apply(
         folder = building.folders.get(engine)
         if isinstance(folder, SglangFolder):
             _remember(folder, frame, effect, event_at)
-            if effect == RETRACTED:
-                _retracted(folder.series, frame, "retracted", record_at)
         elif isinstance(folder, VllmFolder) and effect == SPEC:
             frame = _speculation(folder, frame)
+        elif isinstance(folder, VllmFolder) and effect == TOTALS:
+            frame = _totals(folder, frame)
         elif isinstance(folder, VllmFolder) and effect == DECODE:
             _statistics(folder, frame, record_at, event_at)
-        if effect in (DECODE, SERIES, SPEC) and frame.height:
+        if effect == RETRACTED and isinstance(folder, SglangFolder | VllmFolder):
+            _retracted(folder.series, frame, "retracted", record_at)
+        if effect in (DECODE, SERIES, SPEC, TOTALS) and frame.height:
             metrics.setdefault(engine, []).append(_metrics(frame, effect))
     for engine, frames in metrics.items():
         folder = building.folders[engine]
@@ -207,11 +212,14 @@ def _remember(folder: SglangFolder, frame: pl.DataFrame, effect: str, event_at: 
 
 
 def _retracted(into: Series, frame: pl.DataFrame, name: str, record_at: series.RecordAt) -> None:
+    import polars as pl
+
     rows = frame["row"]
     if not len(rows):
         return
     into.retraction_first = into.retraction_first or record_at(rows[0])
-    series.merge(into.retraction, frame[name].fill_null(1), rows, record_at)
+    values = frame[name].fill_null(1) if name in frame.columns else rows.clear().extend_constant(1, len(rows))
+    series.merge(into.retraction, values.cast(pl.Int64), rows, record_at)
 
 
 def _statistics(folder: VllmFolder, frame: pl.DataFrame, record_at: series.RecordAt, event_at: EventAt) -> None:
@@ -239,3 +247,15 @@ def _speculation(folder: VllmFolder, frame: pl.DataFrame) -> pl.DataFrame:
         lacks = (pl.col(POSITIONS) - length).abs() < folder.SAME_MEAN
         return frame.with_columns(pl.when(lacks).then(length + 1).otherwise(length).alias("accept_length"))
     return frame.with_columns((length + 1).alias("accept_length")) if folder.without_bonus else frame
+
+
+def _totals(folder: VllmFolder, frame: pl.DataFrame) -> pl.DataFrame:
+    """What each line of V0 adds to the totals of the line before it; these lines come every few seconds at most."""
+    import polars as pl
+
+    rows = []
+    for row in frame.iter_rows(named=True):
+        if row["drafted"]:
+            folder.drafted += row["drafted"]
+            rows.append({"row": row["row"], "rank": row["rank"], **folder.interval_of_totals(row)})
+    return pl.DataFrame(rows, infer_schema_length=None).cast({"row": pl.UInt32}) if rows else frame.clear()

@@ -10,7 +10,7 @@ from analyzer.framing.plain import Plain
 from analyzer.parsing.shape import Shape
 from analyzer.run.series import METRICS
 
-COLUMNS = frozenset(METRICS) | {"retracted"}
+COLUMNS = frozenset(METRICS) | {"retracted", "emitted", "draft_tokens"}
 """Fields that the folding of a run looks at in every line."""
 POSITIONS = "positions"
 """Field with a list of rates: acceptance by position of the draft."""

@@ -128,7 +128,7 @@ class VllmFolder:
             return
         fields = {name: value for name, value in event.fields.items() if value == value}
         if event.kind == "spec_stats_v0":
-            fields = self._interval_of_totals(fields)
+            fields = self.interval_of_totals(fields)
         elif "accept_length" in fields and self._lacks_bonus(fields):
             fields["accept_length"] += 1
         self.series.feed(replace(event, fields=fields), decode=False)
@@ -145,7 +145,7 @@ class VllmFolder:
         """Whether this version prints the mean acceptance length without the token that every step gives anyway."""
         return before(self._version, _ACCEPT_LENGTH_WITHOUT_BONUS)
 
-    def _interval_of_totals(self, totals: dict[str, Any]) -> dict[str, Any]:
+    def interval_of_totals(self, totals: dict[str, Any]) -> dict[str, Any]:
         """V0 prints totals since the start: what was added since its line before."""
         names = ("drafted", "accepted", "emitted")
         before = self._totals if all(totals.get(n, 0) >= self._totals.get(n, 0) for n in names) else {}
