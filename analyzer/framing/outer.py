@@ -15,6 +15,8 @@ from typing import Any
 from analyzer.framing import engine
 
 _MAX_LAYERS = 8
+_SIDES = "│┃║"
+"""Sides of the frame that terminal programs draw around a log (k9s, lazydocker, rich)."""
 _RFC3339 = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 
 _PATTERNS = {
@@ -30,6 +32,8 @@ _PATTERNS = {
     "journal_iso": rf"({_RFC3339}) ([\w.-]+) ([A-Za-z_][\w.@\\/-]*)\[(\d+)\]: ?",
     "fraction": r"[.,](\d+)",
     "zone": r"([+-])(\d\d):?(\d\d)$",
+    "short": r"(\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{3,6})(?: (?=\S))?",
+    "severity": rf"(?:{engine.LEVELS}|NOTICE|DEFAULT) (?={_RFC3339} )",  # Google's log export
     "logger": rf"- [A-Za-z_][\w.]* - (?:{engine.LEVELS}) - ?",  # python's logging around what a child printed
     "srun": r" *(\d{1,4}): ",
     "pm2": r"(\d+\|[\w.-]+) *\| ",
@@ -89,11 +93,13 @@ class Peeler:
         """Tells that ``head`` stood before an engine prefix; True once its shape counts as an outer prefix."""
         if len(head) > 120 or (not head[-1:].isspace() and head[-1:] not in ":|]>-"):
             return False
-        shape = re.sub(r"\d+", "0", head)
+        shape = re.sub(r" *\d+", lambda match: " 0" if match[0][0] == " " else "0", head)
         if len(self._heads) < 1000 or shape in self._heads:
             self._heads[shape] = self._heads.get(shape, 0) + 1
         if self._heads.get(shape, 0) == 3 and len(self._learnt) < 8:
-            self._learnt.append(re.compile(r"\d+".join(re.escape(part) for part in shape.split("0"))))
+            parts = re.split("( ?0)", shape)
+            form = {"0": r"\d+", " 0": r" *\d+"}  # numbers of lines are often padded to one width
+            self._learnt.append(re.compile("".join(form.get(part) or re.escape(part) for part in parts)))
         return self._heads.get(shape, 0) >= 3
 
     def _layer(self, text: str, outer: Outer) -> str | None:
@@ -103,9 +109,11 @@ class Peeler:
             return None
         if first == "{":
             return _json(text, outer)
-        if first == "[":
-            return _bracket(text, outer)
+        if first in _SIDES and text:
+            return text[1:].removeprefix(" ").rstrip().removesuffix(first).rstrip()
         rest = None
+        if first == "[":
+            rest = _bracket(text, outer)
         if first.isdigit() or first == " ":
             rest = _numeric(text, outer)
         elif first == ">":
@@ -120,12 +128,15 @@ class Peeler:
             match = _pattern("journal").match(text)
             if match:
                 return _journal(text, match, outer)
+            if match := _pattern("severity").match(text):
+                return text[match.end() :]
         if rest is None and "|" in text[:80] and (first.isalnum()):
             rest = self._compose(text, outer)
         if rest is None:
             for learnt in self._learnt:
                 if match := learnt.match(text):
-                    outer.stream = outer.stream or re.sub(r"\d+", "", match[0]).strip(" |:>-[]")
+                    if len(self._learnt) > 1:  # a single one says nothing, and its first lines went without a name
+                        outer.stream = outer.stream or re.sub(r"\d+", "", match[0]).strip(" |:>-[]")
                     return text[match.end() :]
         return rest
 
@@ -186,6 +197,9 @@ def _numeric(text: str, outer: Outer) -> str | None:
             return None
         outer.stamp = match[1]
         return text[match.end() :]
+    if text[2:3] == "-" and (match := _pattern("short").match(text)):
+        outer.stamp = outer.stamp or match[1]
+        return text[match.end() :]
     if (match := _pattern("srun").match(text)) and _pattern("start").match(text, match.end()):
         outer.process = match[1]
         return text[match.end() :]
@@ -238,6 +252,8 @@ def read_time(text: str) -> float | None:
     if text[:3].isalpha():
         month = _MONTHS.find(text[:3]) // 3 + 1
         return engine.seconds_without_year(f"{month:02}-{text[4:6].strip():0>2} {text[7:15]}")
+    if text[2:3] == "-":
+        return engine.seconds_without_year(text[:14])
     if not engine.pattern("date").match(text):
         return None
     time = engine.seconds(f"{text[:10].replace('/', '-')} {text[11:19]}")

@@ -129,3 +129,33 @@ def test_the_logger_of_a_program_that_ran_the_server() -> None:
     assert record.form == "traceback"
     assert record.rank == "TP0"
     assert record.text.endswith("RuntimeError: boom")
+
+
+@pytest.mark.parametrize("head", ["04-20 13:32:25.784", "04-20 13:32:25.784 ", "ERROR 2025-04-07T19:13:52.31Z "])
+def test_stamps_without_a_year_and_levels_of_an_export(head: str) -> None:
+    (record,) = framed(f"{head}[2025-04-07 19:13:52 TP1] text\n")
+    assert (record.text, record.rank) == ("text", "TP1")
+
+
+def test_a_header_of_vllm_is_no_stamp_without_a_year() -> None:
+    (record,) = framed("INFO 04-20 13:32:25 [core.py:1] text\n")
+    assert (record.text, record.level) == ("text", "INFO")
+
+
+def test_the_frame_of_a_terminal_program() -> None:
+    one, two = framed(
+        "│ INFO 03-21 20:15:44 [monitor.py:33] torch.compile takes 28.77 s in total            │\n"
+        "│ (Worker pid=3) INFO 03-21 20:15:46 [executor_base.py:111] # cuda blocks: 7191          │\n"
+    )
+    assert (one.text, one.module) == ("torch.compile takes 28.77 s in total", "monitor.py:33")
+    assert (two.text, two.pid) == ("# cuda blocks: 7191", 3)
+
+
+def test_a_bracketed_tag_and_padded_line_numbers_are_learnt() -> None:
+    engine = "INFO 03-21 20:15:44 [monitor.py:33] hello"
+    trace = ["Traceback (most recent call last):", '  File "/a.py", line 1, in run', "ValueError: no"]
+    for head in (lambda n: "[vllm-0] ", lambda n: f"{n:4d}  "):
+        lines = [engine] * 8 + trace
+        text = "".join(f"{head(n)}{line}\n" for n, line in enumerate(lines, 1))
+        last = framed(text)[-1]
+        assert (last.form, last.text, last.stream) == ("traceback", "\n".join(trace), "")
