@@ -15,6 +15,7 @@ $(BIN)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("kvautopsy needs Python 3.11 or later, this is " + sys.version.split()[0] + "; run: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
+	@$(BIN)/python -m compileall -q analyzer
 	@touch $@
 
 demo: setup
