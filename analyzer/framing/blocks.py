@@ -151,10 +151,11 @@ class Traceback(Block):
         self.ended = False
         self._chained = False
         self._after = 0
-        self._code = False
+        self._code = pattern("flat_frame").match(record.text) is not None
         """Whether the next line is the source of a frame without indentation."""
         cell = pattern("cell_head").match(record.text) is not None
-        if not record.text.endswith(TRACEBACK) and not cell and not record.text.startswith((" ", "\t")):
+        inside = self._code or record.text.startswith((" ", "\t"))
+        if not record.text.endswith(TRACEBACK) and not cell and not inside:
             self.ended = True
 
     def append(self, text: str, line: int) -> None:
@@ -279,7 +280,9 @@ def begins_traceback(text: str, level: str = "ERROR") -> bool:
         return True
     if text.endswith(TRACEBACK[:-1]) and pattern("cell_head").match(text):
         return True
-    return text[:1] == " " and level == "ERROR" and pattern("frame").match(text) is not None
+    if level != "ERROR":
+        return False
+    return (pattern("frame").match(text) if text[:1] == " " else pattern("flat_frame").match(text)) is not None
 
 
 def _names_error(text: str) -> bool:

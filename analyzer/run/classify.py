@@ -52,10 +52,10 @@ CLIENT_HEAD = re.compile(
     r"|Error with model|Error while parsing|Error in preparing|Error handling request|Request \S+ failed \(bad"
     r"|Error in chat completion|Error in completion|Error in beam search|Exception occurred during (?:stream|request)"
 )
-_PROCESS_HEAD = re.compile(
-    r"(?:Scheduler|DetokenizerManager|DataParallelController|TpModelWorkerClient) hit an exception"
-)
-"""SGLang's processes say so right before they end, and the whole server with them."""
+_PROCESS_FUNCTIONS = frozenset({
+    "run_scheduler_process", "run_detokenizer_process", "run_data_parallel_controller_process",
+})  # fmt: skip
+"""Outermost functions of SGLang's processes: what they catch ends the process, and the whole server with it."""
 _CLIENT_FRAMES = re.compile(
     r"/(?:starlette|fastapi|uvicorn)/|/entrypoints/openai/(?:serving_|api_server|chat_completion|completion)"
     r"|/entrypoints/(?:serve|renderer|chat_utils|http_server)|/srt/entrypoints/"
@@ -140,7 +140,7 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
     entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
     of_the_engine = original is not None or (failure.wrapper and not entry.teardown)
     entry.client = not of_the_engine and _of_a_request(entry, parsed.head if parsed else "")
-    entry.of_process = parsed is not None and not entry.client and _PROCESS_HEAD.search(parsed.head) is not None
+    entry.of_process = not entry.client and any(f.function in _PROCESS_FUNCTIONS for f in failure.frames)
     files = [f.file for f in failure.frames]
     entry.user_code = bool(files) and not any(map(_ENGINE_FILE.search, files))
     entry.key = _key(failure.exception, failure.message) if failure.exception else ""

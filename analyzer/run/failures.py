@@ -274,7 +274,8 @@ class FailureLog:
             return "request"  # the program that uses the engine failed, not the engine
         later = bisect_right(deaths, entry.order)
         death = deaths[later] if later < len(deaths) else math.inf
-        if failure.kind != "killed" and any(entry.order < order < death for order in self._after(entry.order)):
+        outlives = failure.kind != "killed" and not entry.of_process
+        if outlives and any(entry.order < order < death for order in self._after(entry.order)):
             return "survived"
         if self._ready is not None and entry.order < self._ready < death:
             return "survived"

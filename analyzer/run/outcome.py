@@ -17,6 +17,7 @@ _RUNTIME_FUNCTIONS = re.compile(
     r"^(?:event_loop\w*|run_event_loop|dispatch_event_loop|process_batch_result\w*|get_next_batch_to_run|check_memory"
     r"|self_check_during_idle|on_idle|run_batch|run_busy_loop|_process_engine_step|process_engine_step|step_fn"
     r"|step_with_batch_queue|run_engine_loop|engine_step|run_engine_loop|step_async|handle_loop|output_handler"
+    r"|exposed_step|forward_step|forward_(?:prefill|decode|extend)_batch|loop_for_forward|move_ready_grammar_requests"
     r"|_run_workers_async|recv_requests|process_input_requests|update_running_batch|_?get_new_batch_prefill\w*|get_next_disagg_\w+|add_one_req|init_load_back|retract_decode|execute_model|_run_output_handler)$"
 )
 _SERVING_FUNCTIONS = re.compile(
@@ -28,7 +29,7 @@ _FAILED_TO_START = re.compile(
     r"failed to start|died during initialization|(?:initialization|start-?up) failed|warm-up failed"
 )
 _RUNTIME_FILES = re.compile(
-    r"/(?:mem_cache/\w*(?:radix|chunk|tree)_?cache\w*|constrained/\w+|managers/schedule_(?:batch|policy))\.py$"
+    r"/(?:mem_cache/\w*(?:radix|chunk|tree)_?cache\w*|constrained/\w+|srt/sampling/\w+|managers/schedule_(?:batch|policy))\.py$"
 )
 """Files of SGLang whose functions other than constructors work on requests."""
 _LOOP_SOURCE = re.compile(r"^\s+(?:scheduler|self)\.(?:event_loop|run_event_loop)\w*\(", re.M)

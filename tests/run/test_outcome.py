@@ -425,3 +425,29 @@ def test_a_process_that_ended_by_itself_was_not_killed() -> None:
         "[2026-06-05 08:01:03] Subprocess scheduler_0 (pid=7) crashed with exit code 1. Triggering SIGQUIT for cleanup...\n"
     )
     assert alone.failure is not None and alone.failure.kind == "elsewhere"
+
+
+def test_what_a_scheduler_caught_at_its_top_ended_it_whatever_is_still_answered() -> None:
+    text = (
+        '[2025-01-09 10:41:54] INFO:     10.2.0.1:4 - "POST /v1/chat/completions HTTP/1.1" 200 OK\n'
+        "[2025-01-09 10:41:54 DP4 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
+        '  File "/a/sglang/srt/managers/scheduler.py", line 1640, in run_scheduler_process\n'
+        "    scheduler.event_loop_overlap()\n"
+        '  File "/a/sglang/srt/mem_cache/radix_cache.py", line 230, in _split_node\n'
+        "    del node.parent.children[key]\nKeyError: 12041\n\n"
+        '[2025-01-09 10:41:55] INFO:     10.2.0.1:5 - "POST /v1/chat/completions HTTP/1.1" 200 OK\nKilled\n'
+    )
+    run = only(text)
+    assert run.failure is not None
+    assert (run.outcome, run.failure.exception) == ("crashed at runtime", "KeyError")
+
+
+def test_a_pasted_traceback_without_head_and_indentation() -> None:
+    text = (
+        'File "/a/sglang/srt/model_loader/loader.py", line 437, in load_model\n    model.load_weights(weights)\n'
+        'File "/a/sglang/srt/models/qwen3.py", line 493, in load_weights\n    param = params_dict[name]\n'
+        "            ~~~~~~~~~~~^^^^^^\nKeyError: 'midlayer.self_attn.qkv_proj.weight'\n"
+    )
+    run = only(text)
+    assert run.failure is not None
+    assert [frame.function for frame in run.failure.frames] == ["load_model", "load_weights"]
