@@ -60,19 +60,20 @@ class Block:
     # rows as records and events, by the ordinary way
 
     def record_at(self, row: int) -> Record:
-        """The record of a row that is plain."""
+        """The record of a row; one that is not plain stands there as it is."""
         record = self._records.get(row)
         if record is None:
-            plain = read_plain(self.source, self.base + row, self.lines[row])
-            assert plain is not None
+            number, line = self.base + row, self.lines[row]
+            plain = read_plain(self.source, number, line)
             if len(self._records) > 4096:
                 self._records.clear()
-            record = self._records[row] = plain.record
+            record = self._records[row] = plain.record if plain else Record(self.source, number, number, line)
         return record
 
     def event_at(self, row: int) -> Event | None:
-        """The event of a row that is plain."""
-        return self.lane.catalog.match(self.record_at(row), self.lane.engine)
+        """The event of a row, None if it is not plain."""
+        record = self.record_at(row)
+        return self.lane.catalog.match(record, self.lane.engine) if record.form == "log" else None
 
     # sorting
 
