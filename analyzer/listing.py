@@ -20,9 +20,9 @@ _TEMPLATES = 5000
 
 
 def records_and_events(paths: Sequence[str]) -> Iterator[tuple[Record, Event | None]]:
-    """Every record of ``paths`` with the event it holds, in order."""
+    """Every record of ``paths`` with the event it holds, as they stand there."""
     catalog = default_catalog()
-    for source in open_sources(paths):
+    for source in open_sources(paths, as_it_stands=True):
         for record in frame(source.chunks(), source.name):
             yield record, catalog.match(record)
 

@@ -115,7 +115,8 @@ def _read_source(source: Any, result: FileResult, options: ReadOptions) -> str:
         raise UserError(cut or "empty: no line in it", status=3)
     if not analysis.inputs[0].recognised_lines:
         raise UserError(cut or NOT_A_LOG, status=3)
-    analysis.inputs[0].note = f"not read to its end: {cut}" if cut else analysis.inputs[0].note
+    unread = f"not read to its end: {cut}" if cut else ""
+    analysis.inputs[0].note = "; ".join(n for n in (unread, *source.notes) if n)
     report = analysis.report()
     for name, rows in rows_of(report).items():
         result.tables[name].extend(rows)
@@ -127,7 +128,7 @@ def _read_source(source: Any, result: FileResult, options: ReadOptions) -> str:
         keys = {run.id: run_key(run) for run in report.runs}
         for run in analysis.folder.runs():
             result.tables["events"].extend(_event_rows(run, keys.get(run.id, source.name)))
-    return f"not read to its end: {cut}" if cut else ""
+    return unread
 
 
 def _event_rows(run: Any, key: str) -> list[Row]:

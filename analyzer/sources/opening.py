@@ -14,6 +14,7 @@ from typing import Any
 
 from analyzer.errors import UserError
 from analyzer.sources.limits import DEFAULT, Limits, Meter
+from analyzer.sources.newest_first import in_order
 from analyzer.sources.source import Source
 from analyzer.sources.streams import Peekable, compression, decompressed, is_binary, is_tar, is_zip, text_chunks
 
@@ -21,23 +22,39 @@ _TAR_BLOCK = 512
 
 
 def open_sources(
-    paths: Iterable[str | os.PathLike[str]], *, limits: Limits = DEFAULT, keep_errors: bool = False
+    paths: Iterable[str | os.PathLike[str]],
+    *,
+    limits: Limits = DEFAULT,
+    keep_errors: bool = False,
+    as_it_stands: bool = False,
 ) -> Iterator[Source]:
     """The logs that ``paths`` name, in the order given; folders are walked in sorted order.
 
     Of a folder or an archive, hidden and binary members are left out.
 
     What cannot be opened raises ``UserError`` with status 3; with ``keep_errors`` it becomes a source whose ``error``
-    is set and the next one follows.
+    is set and the next one follows. A log that was printed newest first is turned round, unless ``as_it_stands``.
     """
     for path in paths:
         name = os.fspath(path)
         try:
-            yield from _open(name, limits, keep_errors)
+            for source in _open(name, limits, keep_errors):
+                yield source if as_it_stands or source.error is not None else _ordered(source)
         except UserError as error:
             if not keep_errors:
                 raise
             yield Source(name, lambda: iter(()), error)
+
+
+def _ordered(source: Source) -> Source:
+    """``source`` with its oldest line first."""
+    notes: list[str] = []
+
+    def read() -> Iterator[bytes]:
+        notes.clear()
+        return in_order(source.chunks(), notes)
+
+    return Source(source.name, read, notes=notes)
 
 
 def _open(name: str, limits: Limits, keep_errors: bool) -> Iterator[Source]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from analyzer.errors import UserError
 
@@ -19,6 +19,8 @@ class Source:
     name: str
     read: Callable[[], Iterator[bytes]]
     error: UserError | None = None
+    notes: list[str] = field(default_factory=list, compare=False)
+    """What a reader should know of how the bytes were taken; complete once they were read."""
 
     def chunks(self) -> Iterator[bytes]:
         """The bytes of the log in pieces of bounded size, decompressed, and as UTF-8 where it was UTF-16.
