@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 
 from analyzer.bulk import effects
 from analyzer.bulk.claims import Claim, Claims, Templates, last_below, runs_of
-from analyzer.bulk.quiet import Quiet, message_expression
+from analyzer.bulk.quiet import Quiet
+from analyzer.bulk.rows import Rows, without
 from analyzer.bulk.singles import Singles
 from analyzer.bulk.template import ACCESS
 from analyzer.events import Event
-from analyzer.framing.blocks import Message
 from analyzer.framing.plain import read_plain
 from analyzer.framing.record import Record
 from analyzer.run.building import Building
@@ -29,17 +29,13 @@ _CHECKED = 5
 """Lines of each template and block that are read the ordinary way, too, to see that the columns say the same."""
 
 
-class Block:
-    """The lines of one block, without their line feeds, and the run that they belong to."""
+class Block(Rows):
+    """The lines of one block and the run that they belong to."""
 
     def __init__(self, lane: Lane, building: Building, lines: Sequence[str], ascii_only: bool) -> None:
+        super().__init__(lane.framer, lane.catalog, lane.engine, lines, ascii_only)
         self.lane = lane
         self.building = building
-        self.lines = lines
-        self.source = lane.framer.source
-        self.base = lane.framer.lines + 1
-        """Number of the first line."""
-        self._ascii = ascii_only
         self._claims: list[tuple[Claim, str]] = []
         self._asides: list[tuple[int, Record, Event | None]] = []
         """Rows that are only counted and kept, with what they are."""
@@ -55,25 +51,6 @@ class Block:
         self._prefills: list[int] = []
         self._others: list[int] = []
         """Rows after which no prefill is under way, in order."""
-        self._records: dict[int, Record] = {}
-
-    # rows as records and events, by the ordinary way
-
-    def record_at(self, row: int) -> Record:
-        """The record of a row; one that is not plain stands there as it is."""
-        record = self._records.get(row)
-        if record is None:
-            number, line = self.base + row, self.lines[row]
-            plain = read_plain(self.source, number, line)
-            if len(self._records) > 4096:
-                self._records.clear()
-            record = self._records[row] = plain.record if plain else Record(self.source, number, number, line)
-        return record
-
-    def event_at(self, row: int) -> Event | None:
-        """The event of a row, None if it is not plain."""
-        record = self.record_at(row)
-        return self.lane.catalog.match(record, self.lane.engine) if record.form == "log" else None
 
     # sorting
 
@@ -83,8 +60,10 @@ class Block:
 
         column = pl.Series("line", self.lines, dtype=pl.String)
         claims = templates.claim(self.lines, column, self.lane.engine)
-        claims.rest = self._heard(claims.rest, column, quiet)
-        rest = self._with_neighbours(self._sorted_out(claims))
+        where = self.lane.folder.where
+        pids = [pid for pid in self.building.pids if where(self.source, pid) is self.building]
+        claims.rest = self.heard(claims.rest, column, quiet, pids)
+        rest = self.with_neighbours(self._sorted_out(claims))
         self._keep(rest)
         self._fold_in_order(rest)
 
@@ -166,45 +145,13 @@ class Block:
                 return False
         return True
 
-    def _heard(self, rest: list[int], column: pl.Series, quiet: Quiet) -> list[int]:
-        """Those of ``rest`` that may be of interest to somebody."""
-        if not rest:
-            return rest
-        building, where = self.building, self.lane.folder.where
-        pids = [pid for pid in building.pids if where(self.source, pid) is building]
-        messages = column.gather(rest).str.extract(message_expression(pids), 1)
-        loud = messages.str.contains(quiet.loud_message).fill_null(True)
-        return [
-            row
-            for row, heard in zip(rest, loud, strict=True)
-            if heard or (self.lines[row][0] != "[" and self.lines[row - 1][-1:] == ":")
-        ]
-
-    def _with_neighbours(self, rest: list[int]) -> list[int]:
-        """``rest``, and the line before where a line may be a part of the same record."""
-        wanted = set(rest)
-        wanted.update(row - 1 for row in rest if row and row - 1 not in wanted and self._may_continue(row))
-        return sorted(wanted)
-
-    def _may_continue(self, row: int) -> bool:
-        """Whether a row, which is read by itself, may belong to the plain line before it."""
-        line, before = self.lines[row], self.lines[row - 1]
-        if line[:2] == "[2":
-            return False
-        plain = read_plain(self.source, 1, line)
-        if plain is not None:  # vLLM repeats its header on each line of a record
-            return bool(plain.record.module) and before.startswith(line[: plain.start])
-        return Message.may_follow(self.record_at(row - 1))
-
     def _keep(self, rest: list[int]) -> None:
         """Takes the rows to be read one by one out of the claims, and puts the lists of rows in order."""
-        import polars as pl
 
         if not rest:
             return
-        alone = pl.DataFrame({"row": pl.Series(rest, dtype=pl.UInt32)})
         for claim, _ in self._claims:
-            claim.frame = claim.frame.join(alone, on="row", how="anti")
+            without(claim, rest)
         self._claims = [(claim, effect) for claim, effect in self._claims if claim.frame.height]
         taken = set(rest)
         self._asides = [item for item in self._asides if item[0] not in taken]
@@ -241,8 +188,7 @@ class Block:
     def _ordinary(self, begin: int, end: int) -> None:
         """Reads rows one by one."""
         if begin < end:
-            data = ("\n".join(self.lines[begin:end]) + "\n").encode()
-            self.lane.take(self.lane.framer.feed(data), self._watch)
+            self.lane.take(self.lane.framer.feed(self.data(begin, end)), self._watch)
 
     def _watch(self, record: Record, event: Event | None) -> None:
         """Folds what came before a line that goes into the same series."""
@@ -260,9 +206,7 @@ class Block:
             self._one_by_one.update(range(begin, end))
             self._ordinary(begin, end)
             return
-        lines = self.lines[begin:end]
-        size = sum(map(len, lines)) + len(lines) if self._ascii else len(("\n".join(lines) + "\n").encode())
-        self.lane.take(framer.skip(end - begin, size), self._watch)
+        self.lane.take(framer.skip(end - begin, self.size(begin, end)), self._watch)
         order = building.order
         building.passed(end - begin, last, self._last_time(begin, end))
         self.lane.lines_by_columns += end - begin

@@ -1,0 +1,95 @@
+"""The lines of one block as records and events, and which of them must be read in their place."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from analyzer.bulk.claims import Claim
+from analyzer.bulk.quiet import Quiet, message_expression
+from analyzer.events import Event
+from analyzer.framing import Framer
+from analyzer.framing.blocks import Message
+from analyzer.framing.plain import read_plain
+from analyzer.framing.record import Record
+from analyzer.parsing import Catalog
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_MOST_RECORDS = 4096
+
+
+class Rows:
+    """The lines of one block, without their line feeds, where ``framer`` stands. ``engine`` is that of the run."""
+
+    def __init__(self, framer: Framer, catalog: Catalog, engine: str, lines: Sequence[str], ascii_only: bool) -> None:
+        self.framer = framer
+        self.catalog = catalog
+        self.engine = engine
+        self.lines = lines
+        self.source = framer.source
+        self.base = framer.lines + 1
+        """Number of the first line."""
+        self._ascii = ascii_only
+        self._records: dict[int, Record] = {}
+
+    def record_at(self, row: int) -> Record:
+        """The record of a row; one that is not plain stands there as it is."""
+        record = self._records.get(row)
+        if record is None:
+            number, line = self.base + row, self.lines[row]
+            plain = read_plain(self.source, number, line)
+            if len(self._records) > _MOST_RECORDS:
+                self._records.clear()
+            record = self._records[row] = plain.record if plain else Record(self.source, number, number, line)
+        return record
+
+    def event_at(self, row: int) -> Event | None:
+        """The event of a row, None if it is not plain."""
+        record = self.record_at(row)
+        return self.catalog.match(record, self.engine) if record.form == "log" else None
+
+    def size(self, begin: int, end: int) -> int:
+        """The bytes of these rows in the log."""
+        lines = self.lines[begin:end]
+        return sum(map(len, lines)) + len(lines) if self._ascii else len(("\n".join(lines) + "\n").encode())
+
+    def data(self, begin: int, end: int) -> bytes:
+        """These rows as they stood in the log."""
+        return ("\n".join(self.lines[begin:end]) + "\n").encode()
+
+    def heard(self, rest: list[int], column: pl.Series, quiet: Quiet, pids: Iterable[int]) -> list[int]:
+        """Those of ``rest`` that may be of interest to somebody; ``pids`` are the processes known."""
+        if not rest:
+            return rest
+        messages = column.gather(rest).str.extract(message_expression(pids), 1)
+        loud = messages.str.contains(quiet.loud_message).fill_null(True)
+        return [
+            row
+            for row, heard in zip(rest, loud, strict=True)
+            if heard or (self.lines[row][0] != "[" and self.lines[row - 1][-1:] == ":")
+        ]
+
+    def with_neighbours(self, rest: list[int]) -> list[int]:
+        """``rest``, and the line before where a line may be a part of the same record."""
+        wanted = set(rest)
+        wanted.update(row - 1 for row in rest if row and row - 1 not in wanted and self._may_continue(row))
+        return sorted(wanted)
+
+    def _may_continue(self, row: int) -> bool:
+        """Whether a row, which is read by itself, may belong to the plain line before it."""
+        line, before = self.lines[row], self.lines[row - 1]
+        if line[:2] == "[2":
+            return False
+        plain = read_plain(self.source, 1, line)
+        if plain is not None:  # vLLM repeats its header on each line of a record
+            return bool(plain.record.module) and before.startswith(line[: plain.start])
+        return Message.may_follow(self.record_at(row - 1))
+
+
+def without(claim: Claim, rows: Sequence[int]) -> None:
+    """Takes ``rows`` out of ``claim``."""
+    import polars as pl
+
+    claim.frame = claim.frame.join(pl.DataFrame({"row": pl.Series(rows, dtype=pl.UInt32)}), on="row", how="anti")
