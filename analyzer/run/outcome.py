@@ -171,6 +171,7 @@ _DEGRADING = {
     "request-refused": ("critical",),
     "request-transfer-failed": ("critical", "warning"),
     "slow-decode": ("critical",),
+    "service-dead": ("critical", "warning"),
     "cap-kv-full": ("critical",),
 }
 """Causes that make a serving run a degraded one, and from which severity."""

@@ -17,6 +17,7 @@ from analyzer.run.acceptance import write_acceptance
 from analyzer.run.facts import Where
 from analyzer.run.model import Run
 from analyzer.run.series import Series
+from analyzer.run.stall import write_stall
 from analyzer.run.vllm_args import ARGUMENT_KINDS, write_arguments
 from analyzer.run.vllm_facts import FACT_KINDS, Lines, write_facts
 from analyzer.run.vllm_refusals import facts_from_exception
@@ -36,6 +37,10 @@ STAGE_OF: dict[str, str] = {
     "load_seconds": "weights",
     "weights_loaded": "weights",
     "spec_drafter_loading": "weights",
+    "graph_profiling": "weights",
+    "graph_estimate": "weights",
+    "graph_estimate_off": "weights",
+    "graph_estimate_on": "weights",
     "v0_profile": "pool",
     "v0_profile_results": "pool",
     "v0_blocks": "pool",
@@ -173,6 +178,7 @@ class VllmFolder:
         facts = run.facts
         self.series.write(facts)
         write_acceptance(self.series, facts)
+        write_stall(self.series, facts)
         if self._generated_at is not None:
             facts.add("load.generated_rate", self.generated, self._generated_at.record, rank="")
         if summary := self.series.summary():

@@ -223,6 +223,7 @@ VOCABULARY: dict[str, Spec] = {
     "http.model": Spec("name", "the model that /v1/models names"),
     "http.context": Spec("tokens", "max_model_len that /v1/models claims"),
     "http.generates": Spec("bool", "one short real generation succeeded"),
+    "http.refused": Spec("count", "status with which a probe was refused: 401 and 403 want a token"),
     "http.error": Spec("name", "why a probe failed"),
     # runtime, summarised from the series
     "load.max_running": Spec("requests", "most requests seen running", "max"),
@@ -238,6 +239,8 @@ VOCABULARY: dict[str, Spec] = {
     "load.waiting_pool_low": Spec("count", "of these, lines with the pool less than half used", "sum"),
     "load.waiting_pool_full": Spec("count", "of these, lines with a pool at 90 % or more", "sum"),
     "load.running_when_waiting": Spec("requests", "most requests that ran while others waited on a half-empty pool"),
+    "load.stalled_lines": Spec("count", "last runtime lines with the same requests running and no token at all"),
+    "load.stalled_running": Spec("requests", "requests that ran then"),
     "load.full_samples": Spec("count", "runtime lines with a KV pool at 95 % or more", "sum"),
     "load.decode_lines": Spec("count", "decode lines with requests running", "sum"),
     "load.decode_samples": Spec("count", "decode lines of the commonest batch size, without those after a pause"),

@@ -1,0 +1,35 @@
+# ruff: noqa: E501  (messages are quoted whole)
+"""A server that prints statistics while nothing moves."""
+
+from __future__ import annotations
+
+from analyzer.run.model import Run
+from tests.run.helpers import only
+
+
+def printed(rows: list[tuple[int, float, float, float]]) -> Run:
+    """A run of statistics lines: running, prompt rate, generation rate, usage in per cent."""
+    return only(
+        "".join(
+            f"INFO 05-11 18:{n // 6:02d}:{n % 6}4 [loggers.py:111] Engine 000: Avg prompt throughput: {prompt} tokens/s, Avg generation throughput: {rate} tokens/s, Running: {running} reqs, Waiting: 0 reqs, GPU KV cache usage: {usage}%, Prefix cache hit rate: 0.0%\n"
+            for n, (running, prompt, rate, usage) in enumerate(rows)
+        )
+    )
+
+
+def test_the_last_lines_with_the_same_requests_and_no_token() -> None:
+    run = printed([(2, 10.0, 30.0, 4.0)] * 3 + [(2, 0.0, 0.0, 5.0)] * 7)
+    assert (run.facts.value("load.stalled_lines"), run.facts.value("load.stalled_running")) == (7, 2)
+
+
+def test_what_is_no_stall() -> None:
+    idle = [(0, 0.0, 0.0, 0.0)] * 9
+    over = [(2, 0.0, 0.0, 5.0)] * 9 + [(2, 0.0, 30.0, 5.0)]
+    prefill = [(1, 900.0, 0.0, 5.0)] * 9
+    for rows in (idle, over, prefill):
+        assert "load.stalled_lines" not in printed(rows).facts
+
+
+def test_a_pool_that_fills_is_a_prefill() -> None:
+    run = printed([(1, 0.0, 0.0, 1.0 + n) for n in range(9)])
+    assert run.facts.value("load.stalled_lines") == 1
