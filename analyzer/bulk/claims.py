@@ -8,7 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from analyzer.bulk.template import ACCESS, POSITIONS, Template, learn
+from analyzer.bulk.template import Template, learn
 from analyzer.framing.plain import read_plain
 from analyzer.parsing import Catalog
 
@@ -46,6 +46,8 @@ class Templates:
     """The templates known so far, those of which most lines were found last time first."""
 
     catalog: Catalog
+    every: bool = False
+    """Whether all fields become columns, not only those that a run looks at."""
     known: list[Template] = field(default_factory=list)
     _hits: dict[str, int] = field(default_factory=dict)
     _rare: set[str] = field(default_factory=set)
@@ -82,7 +84,8 @@ class Templates:
         self._hits[template.expression] = 0
         if not left.height:
             return left
-        names = (["rank"] if template.ranked else []) + [column.name for column in template.columns]
+        names = ["stamp"] * template.stamped + ["rank"] * template.ranked
+        names += [column.name for column in template.columns]
         if names:
             groups = left["line"].str.extract_groups(template.expression)
             mask = groups.struct.field(groups.struct.fields[0]).is_not_null()
@@ -119,22 +122,26 @@ class Templates:
     def _of(self, line: str, engine: str) -> Template | None:
         plain = read_plain("", 1, line)
         found = self.catalog.find(plain.record.text, engine) if plain is not None else None
-        return learn(plain, line, *found) if plain is not None and found is not None else None
+        return learn(plain, line, *found, self.every) if plain is not None and found is not None else None
 
 
 def _values(template: Template) -> list[pl.Expr]:
     """The groups of a template as values."""
     import polars as pl
 
-    result = [pl.col("rank").str.strip_prefix(" ")] if template.ranked else []
+    result = [pl.col("stamp")] if template.stamped else []
+    if template.ranked:
+        result.append(pl.col("rank").str.strip_prefix(" "))
     for column in template.columns:
         text = pl.col(column.name)
-        if template.kind == ACCESS:
-            result.append(text)
-        elif column.name == POSITIONS:
+        if column.kind == "rates":
             result.append(text.str.split(", ").cast(pl.List(pl.Float64)).list.sum())
-        elif column.whole:
+        elif column.kind == "int":
             result.append(text.cast(pl.Int64, strict=False))
+        elif column.kind == "bool":
+            result.append((text == "True").alias(column.name))
+        elif column.kind == "str":
+            result.append(text)
         else:
             value = text.cast(pl.Float64, strict=False)
             result.append(value if column.scale == 1.0 else value * column.scale)

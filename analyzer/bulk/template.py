@@ -15,7 +15,7 @@ COLUMNS = frozenset(METRICS) | {"retracted", "emitted", "draft_tokens"}
 POSITIONS = "positions"
 """Field with a list of rates: acceptance by position of the draft."""
 
-_SGLANG_STAMP = r"\[[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}"
+_SGLANG_STAMP = r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}"
 _VLLM_STAMP = r"[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}"
 _RANKS = r"((?: [A-Z][A-Z_]*[0-9]+)*)"
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
@@ -31,11 +31,20 @@ ACCESS = "http_access"
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A group of a template: the field it holds, whether that is a whole number, and the factor to base units."""
+    """A group of a template: the field it holds, the type of its terminal, and the factor to base units.
+
+    ``rates`` is a list of rates of which the sum counts.
+    """
 
     name: str
-    whole: bool = False
+    kind: str = "str"
     scale: float = 1.0
+
+
+_REQUEST = (
+    rf'({_CLIENT}) - "([A-Z]+) ([^" ]+) HTTP/[0-9.]+" ([0-9]{{3}})[A-Za-z ]*',
+    [Column("client"), Column("method"), Column("path"), Column("status", "int")],
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,8 +52,9 @@ class Template:
     """All lines of one kind and form.
 
     ``expression`` is anchored at both ends and written in what Python's and Rust's expressions have in common. Its
-    groups are the rank tags (where ``ranked``) and then ``columns``, each present in every line that matches. For an
-    access line the only column is ``answer``: everything from the method on.
+    groups are the stamp (where ``stamped``), the rank tags (where ``ranked``) and then ``columns``, each present in
+    every line that matches. Of an access line the only column is ``answer``, everything from the method on, unless
+    the template was learnt with ``every`` field.
     """
 
     kind: str
@@ -54,11 +64,16 @@ class Template:
     ranked: bool
     rank: str
     pid: int | None
+    stamped: bool = False
+    process: str = ""
 
 
-def learn(plain: Plain, line: str, shape: Shape, match: re.Match[str]) -> Template | None:
-    """The template of ``line``, whose text ``match`` recognised as ``shape``; None if there is no safe one."""
-    prefix = _prefix(plain, line)
+def learn(plain: Plain, line: str, shape: Shape, match: re.Match[str], every: bool = False) -> Template | None:
+    """The template of ``line``, whose text ``match`` recognised as ``shape``; None if there is no safe one.
+
+    ``every``: with all fields and the stamp, not only what the folding of a run looks at.
+    """
+    prefix = _prefix(plain, line, every)
     if prefix is None or match.start():
         return None
     record = plain.record
@@ -66,31 +81,36 @@ def learn(plain: Plain, line: str, shape: Shape, match: re.Match[str]) -> Templa
     if shape.kind == ACCESS:
         if ANSWER.fullmatch(record.text) is None:
             return None
-        body, columns = _ANSWER, [Column("answer")]
+        body, columns = _REQUEST if every else (_ANSWER, [Column("answer")])
     else:
-        found = _body(shape, match, record.text)
+        found = _body(shape, match, record.text, every)
         if found is None:
             return None
         body, columns = found
     expression = f"{prefix}{body}$"
-    return Template(shape.kind, shape.engine, expression, tuple(columns), ranked, record.rank, record.pid)
+    stamped = every and plain.stamp != (0, 0)
+    return Template(
+        shape.kind, shape.engine, expression, tuple(columns), ranked, record.rank, record.pid, stamped, record.process
+    )
 
 
-def _prefix(plain: Plain, line: str) -> str | None:
+def _prefix(plain: Plain, line: str, stamped: bool) -> str | None:
     """The expression of everything before the message: another time, another rank tag of SGLang, the rest the same."""
     begin, end = plain.stamp
     if line[:1] == "[":
         if end - begin != len("2026-11-30 00:00:00"):
             return None
-        return f"^{_SGLANG_STAMP}{_RANKS}{re.escape(line[plain.ranks[1] : plain.start])}"
+        stamp = f"({_SGLANG_STAMP})" if stamped else _SGLANG_STAMP
+        return rf"^\[{stamp}{_RANKS}{re.escape(line[plain.ranks[1] : plain.start])}"
     if begin == end:
         return f"^{re.escape(line[: plain.start])}"
     if end - begin != len("11-30 00:00:00"):
         return None
-    return f"^{re.escape(line[:begin])}{_VLLM_STAMP}{re.escape(line[end : plain.start])}"
+    stamp = f"({_VLLM_STAMP})" if stamped else _VLLM_STAMP
+    return f"^{re.escape(line[:begin])}{stamp}{re.escape(line[end : plain.start])}"
 
 
-def _body(shape: Shape, match: re.Match[str], text: str) -> tuple[str, list[Column]] | None:
+def _body(shape: Shape, match: re.Match[str], text: str, every: bool) -> tuple[str, list[Column]] | None:
     out: list[str] = []
     columns: dict[str, Column] = {}
     at = 0
@@ -106,17 +126,20 @@ def _body(shape: Shape, match: re.Match[str], text: str) -> tuple[str, list[Colu
             if name == POSITIONS and _RATES.fullmatch(value):
                 count = value.count(",")
                 expression = rf"([0-9]+\.[0-9]+(?:, [0-9]+\.[0-9]+){{{count}}})"
-                columns[name] = Column(name)
+                columns[name] = Column(name, "str" if every else "rates")
             elif kind == "str" and _NAME.fullmatch(value):
                 expression = re.escape(value) if _fixed(value) else "[0-9A-Za-z_.:/-]+"
+                if every:
+                    columns[name] = Column(name)
+                    expression = f"({expression})"
             else:
                 return None
-        elif name in COLUMNS and kind in ("int", "float"):
+        elif every or (name in COLUMNS and kind in ("int", "float")):
             if name in columns:
                 return None
-            columns[name] = Column(name, kind == "int", scale)
+            columns[name] = Column(name, kind, scale)
             expression = f"({expression})"
-        out += (re.escape(text[at:begin]), expression)
+        out += (re.escape(text[at:begin]), expression if expression[0] == "(" else f"(?:{expression})")
         at = end
     out += _figures_free(text[at:])
     return "".join(out), list(columns.values())
@@ -129,7 +152,7 @@ def _group(kind: str, value: str) -> str | None:
             if re.fullmatch(expression, value):
                 return expression
         return None
-    return "(?:True|False)" if kind == "bool" and value in ("True", "False") else None
+    return "True|False" if kind == "bool" and value in ("True", "False") else None
 
 
 def _fixed(value: str) -> bool:
