@@ -44,6 +44,7 @@ STARTUP_FUNCTIONS = re.compile(
     r"|capture_model|init_device_graphs|init_cuda_graphs|init_memory_pool|init_model_worker|init_worker|init_device"
     r"|create_server_(?:unix_)?socket|setup_server|create_engine_config|from_engine_args|init_torch_distributed|initialize|_wait_for_warmup|launch_server"
     r"|_launch_subprocesses|build_async_engine_client\w*|make_client|launch_core_engines|__post_init__|prepare_server_args"
+    r"|init_app_state|build_app|validate_api_server_args|_?load_chat_template"
     r"|execute_warmup|_execute_server_warmup|kernel_warmup|warmup_\w+)$"
 )
 

@@ -451,3 +451,14 @@ def test_a_pasted_traceback_without_head_and_indentation() -> None:
     run = only(text)
     assert run.failure is not None
     assert [frame.function for frame in run.failure.frames] == ["load_model", "load_weights"]
+
+
+def test_a_chat_template_that_is_missing_at_the_start_is_no_request() -> None:
+    text = (
+        "INFO 06-20 19:17:46 [api_server.py:1839] vLLM API server version 0.11.0\n"
+        "Traceback (most recent call last):\n"
+        '  File "/v/vllm/entrypoints/chat_utils.py", line 1200, in _load_chat_template\n'
+        "    with open(chat_template) as f:\n"
+        "FileNotFoundError: [Errno 2] No such file or directory: 'fixed.jinja'\n"
+    )
+    assert only(text).outcome == "crashed at startup"
