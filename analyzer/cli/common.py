@@ -82,6 +82,11 @@ def options_from(
     for folder in (model_dir, draft_dir):
         if folder is not None and not folder.is_dir():
             raise UserError(f"{folder} is not a folder: give the folder that holds the model's config.json")
+    if url is not None or prometheus is not None:
+        from analyzer.evidence.http import address
+
+        url = None if url is None else address(url)
+        prometheus = None if prometheus is None else address(prometheus, "http://127.0.0.1:9090")
     read_facts = None
     if metrics or nvidia_smi or prometheus or url:
         from analyzer.evidence.witnesses import reader_of

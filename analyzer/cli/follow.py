@@ -32,11 +32,14 @@ def command(
     fail_on: FailOn = "critical",
 ) -> int:
     import sys
+    from pathlib import Path
 
-    from analyzer.live.runner import file_feed, make_view, run
+    from analyzer.live.runner import file_feed, make_view, run, say
 
     kind = view_of(view, plain, format)
     options = options_from(model_dir=model_dir, draft_dir=draft_dir, rules=rules)
+    if path != "-" and not Path(path).exists():
+        say(f"{path} does not exist yet: waiting for it (Ctrl-C ends)")
     session = run(file_feed(path), options, make_view(kind, sys.stdout))
     if session.report is None:
         return 3

@@ -39,6 +39,20 @@ def headers() -> dict[str, str]:
     return {"Authorization": f"Bearer {token}"} if token else {}
 
 
+def address(url: str, example: str = "http://127.0.0.1:8000") -> str:
+    """``url`` without its last slash. Raises ``UserError`` for what is no address, before anything is asked."""
+    from urllib.parse import urlsplit
+
+    try:
+        parts = urlsplit(url)
+        good = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+    except ValueError:  # a port that is no number or too large, half an IPv6 address
+        good = False
+    if not good:
+        raise UserError(f"{url} is not an address: write it like {example}")
+    return url.rstrip("/")
+
+
 def ask(url: str, *, timeout: float = 5.0, limit: int = MAX_ANSWER, json: Any = None, method: str = "GET") -> Answer:
     """One request. Never raises: a failure is a sentence in ``Answer.error``. At most ``timeout`` seconds in all."""
     import httpx
@@ -66,10 +80,29 @@ def ask(url: str, *, timeout: float = 5.0, limit: int = MAX_ANSWER, json: Any = 
             return Answer(url, response.status_code, text, "", passed())
     except httpx.TimeoutException:
         return Answer(url, 0, "", f"no answer in {timeout:g} s", passed())
-    except httpx.ConnectError:
-        return Answer(url, 0, "", "connection refused: nothing listens there", passed())
     except (httpx.HTTPError, httpx.InvalidURL, ValueError, OSError) as error:
-        return Answer(url, 0, "", f"{type(error).__name__}: {error}", passed())
+        return Answer(url, 0, "", reason(error), passed())
+
+
+_REASONS = (
+    (r"name or service not known|nodename nor servname|name resolution|no address associated|getaddrinfo",
+     "no host has that name"),
+    (r"certificate", "its certificate is not trusted"),
+    (r"wrong version number|record layer|ssl|tls", "what answers there speaks no TLS: is it http:// and not https://?"),
+    (r"no route to host|unreachable", "no way leads to that host"),
+    (r"refused", "connection refused: nothing listens there"),
+    (r"disconnected|connection aborted|reset by peer", "the connection was closed without an answer"),
+    (r"illegal|malformed|badstatusline|protocolerror|invalid|unexpected", "what answers there speaks no HTTP"),
+    (r"timed? ?out", "no answer in time"),
+)  # fmt: skip
+
+
+def reason(error: BaseException) -> str:
+    """What a failed request met with, in words; ``error`` is of httpx or of requests."""
+    import re
+
+    text = f"{type(error).__name__}: {error}"
+    return next((said for pattern, said in _REASONS if re.search(pattern, text, re.IGNORECASE)), text[:200])
 
 
 def fetch_text(url: str, *, timeout: float = 5.0, limit: int = MAX_ANSWER) -> str:

@@ -10,13 +10,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analyzer.errors import UserError
-from analyzer.evidence.http import Answer, ask
+from analyzer.evidence.http import TOKEN_VARIABLE, Answer, address, ask
 from analyzer.evidence.metrics import Snapshot, metric_facts, parse_metrics
 from analyzer.run.facts import Fact, Where
 from analyzer.run.vocabulary import spec_of
 
 PROMPT = "Count from one to twenty:"
 TOKENS = 48
+WANTS_TOKEN = f"put the bearer token into ${TOKEN_VARIABLE}"
+NOT_OFFERED = (400, 404, 405, 422)
+"""How a server answers that has no completions of plain text, or none for this model."""
 OWN_CHECK = 25.0
 """Seconds for SGLang's /health_generate, which itself gives up after 20."""
 
@@ -53,9 +56,7 @@ def probe(url: str, *, timeout: float = 5.0, generate_timeout: float = 60.0) -> 
 
     Raises ``UserError`` for an address that is none.
     """
-    if not url.startswith(("http://", "https://")):
-        raise UserError(f"{url} is not an address: write it like http://127.0.0.1:8000")
-    base = url.rstrip("/")
+    base = address(url).removesuffix("/v1")  # as clients are given it
     result = Probe(base)
     health = ask(f"{base}/health", timeout=timeout)
     result.fact("http.health", health.status, health)
@@ -80,6 +81,9 @@ def _models(base: str, result: Probe, timeout: float) -> str | None:
     data = body.get("data") if isinstance(body, dict) else None
     first = data[0] if isinstance(data, list) and data and isinstance(data[0], dict) else None
     if first is None or not isinstance(first.get("id"), str):
+        if _refused(answer, result):
+            result.note("lists the model", "unknown", f"/v1/models answers {answer.status}: {WANTS_TOKEN}")
+            return None
         why = answer.error or f"answers {answer.status} without a model"
         result.note("lists the model", "broken", f"/v1/models {why}; is this an LLM server?")
         result.fact("http.lists_model", False, answer)
@@ -99,19 +103,37 @@ def _generate(base: str, model: str | None, result: Probe, timeout: float) -> bo
     if model is None:
         result.note("generates", "unknown", "no model to ask")
         return False
-    request = {"model": model, "prompt": PROMPT, "max_tokens": TOKENS, "temperature": 0}
-    answer = ask(f"{base}/v1/completions", timeout=timeout, json=request, method="POST")
+    request: dict[str, Any] = {"model": model, "prompt": PROMPT, "max_tokens": TOKENS, "temperature": 0}
+    path = "/v1/completions"
+    answer = ask(base + path, timeout=timeout, json=request, method="POST")
+    if answer.status in NOT_OFFERED:
+        path = "/v1/chat/completions"
+        request["messages"] = [{"role": "user", "content": request.pop("prompt")}]
+        answer = ask(base + path, timeout=timeout, json=request, method="POST")
     body = answer.json()
     choices = body.get("choices") if isinstance(body, dict) else None
     good = answer.status == 200 and bool(choices)
-    result.fact("http.generates", good, answer)
-    if good:
+    if _refused(answer, result):
+        result.note("generates", "unknown", f"{path} answers {answer.status}: {WANTS_TOKEN}")
+    elif 400 <= answer.status < 500:  # an embedding model, a limit on requests: no sign of a dead engine
+        result.note("generates", "unknown", f"{path} answers {answer.status}: it did not take the request")
+    elif good:
+        result.fact("http.generates", True, answer)
         result.note("generates", "ok", f"{TOKENS} tokens asked, answered in {answer.seconds:.1f} s")
     else:
+        result.fact("http.generates", False, answer)
         why = answer.error or f"answers {answer.status}"
-        result.fact("http.error", why, answer)
-        result.note("generates", "broken", f"/v1/completions: {why}")
+        result.fact("http.error", f"{path} {why}", answer)
+        result.note("generates", "broken", f"{path}: {why}")
     return good
+
+
+def _refused(answer: Answer, result: Probe) -> bool:
+    """Whether the server wants a token; says so as a fact."""
+    if answer.status not in (401, 403):
+        return False
+    result.fact("http.refused", answer.status, answer)
+    return True
 
 
 def _own_words(base: str, result: Probe, timeout: float, patience: float) -> None:
@@ -130,7 +152,7 @@ def _own_words(base: str, result: Probe, timeout: float, patience: float) -> Non
     if check.status == 404:
         return
     result.fact("http.health_generate", check.status, check)
-    state = "ok" if check.status == 200 else "broken"
+    state = "ok" if check.status == 200 else "unknown" if 300 <= check.status < 500 else "broken"
     result.note("checks itself", state, f"/health_generate {check.error or f'answers {check.status}'}")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime
+import re
 from typing import Any
 
 from analyzer.errors import UserError
@@ -38,7 +39,7 @@ def prometheus_facts(url: str, run: Run | None = None, *, hours: float = 24.0) -
     from prometheus_api_client.exceptions import PrometheusApiClientException
     from requests.adapters import HTTPAdapter
 
-    from analyzer.evidence.http import headers
+    from analyzer.evidence.http import TOKEN_VARIABLE, headers, reason
 
     class Timed(HTTPAdapter):
         def send(self, *args: Any, **kwargs: Any) -> requests.Response:
@@ -48,17 +49,24 @@ def prometheus_facts(url: str, run: Run | None = None, *, hours: float = 24.0) -
     session = requests.Session()
     session.trust_env = False
     session.headers.update(headers())
-    for scheme in ("http://", "https://"):
-        session.mount(scheme, Timed(max_retries=0))
     start, end = _range(run, hours)
     span = f"{max(60, int((end - start).total_seconds()))}s"
+    url = url.rstrip("/")
     try:
-        client = PrometheusConnect(url=url.rstrip("/"), session=session)
+        client = PrometheusConnect(url=url, session=session)
+        session.mount(url, Timed(max_retries=0))  # in place of the client's own, which tries for minutes
         facts = _query_all(client, span, end)
+    except requests.exceptions.JSONDecodeError:
+        raise UserError(f"{url} is no Prometheus: its answer is no JSON", status=3) from None
     except requests.exceptions.RequestException as error:
-        raise UserError(f"the Prometheus at {url} does not answer: {type(error).__name__}", status=3) from None
-    except (PrometheusApiClientException, ValueError, KeyError) as error:
-        raise UserError(f"{url} does not answer as a Prometheus: {str(error)[:200]}", status=3) from None
+        raise UserError(f"the Prometheus at {url} does not answer: {reason(error)}", status=3) from None
+    except PrometheusApiClientException as error:
+        found = re.search(r"HTTP Status Code (\d+)", str(error))
+        status = int(found[1]) if found else 0
+        hint = f"put the bearer token into ${TOKEN_VARIABLE}" if status in (401, 403) else "is it its address?"
+        raise UserError(f"the Prometheus at {url} answers {status or 'oddly'}: {hint}", status=3) from None
+    except (ValueError, KeyError, TypeError, IndexError, AttributeError):
+        raise UserError(f"{url} is no Prometheus: its answer is none of the query API", status=3) from None
     if not facts:
         raise UserError(
             f"the Prometheus at {url} holds no series of vLLM or SGLang in the {span} before {end:%Y-%m-%d %H:%M:%S}: "

@@ -15,9 +15,11 @@ import threading
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 from analyzer.errors import UserError
+from analyzer.live.daemon import connect, why
 
 BLOCK = 5000
 """Lines of one stream that are handed out at once."""
@@ -41,44 +43,6 @@ class End:
     health: str = ""
     memory_limit: int = 0
     """Bytes of host memory that it may use; 0 without a limit."""
-
-
-def connect() -> Any:
-    """A client for the daemon that ``DOCKER_HOST`` or the current Docker context names.
-
-    Raises ``UserError`` (status 3) with what to do when there is none.
-    """
-    import os
-
-    import docker
-    from docker.errors import DockerException
-
-    try:
-        if not os.environ.get("DOCKER_HOST"):
-            from docker.context import ContextAPI
-
-            context = ContextAPI.get_current_context()
-            if context is not None and context.name != "default" and context.Host:
-                tls = getattr(context, "TLSConfig", None)
-                client = docker.DockerClient(base_url=context.Host, tls=tls or False)
-                client.ping()
-                return client
-        client = docker.from_env()
-        client.ping()
-    except DockerException as error:
-        raise UserError(_why(error), status=3) from None
-    except OSError as error:
-        raise UserError(f"the Docker daemon is not reachable: {error.strerror or error}", status=3) from None
-    return client
-
-
-def _why(error: Exception) -> str:
-    text = str(error)
-    if "Permission denied" in text or "PermissionError" in text:
-        return "no permission for the Docker socket: run as a member of the docker group, or set DOCKER_HOST"
-    if "No such file" in text or "FileNotFoundError" in text or "Connection refused" in text:
-        return "the Docker daemon is not reachable: is it running? DOCKER_HOST or `docker context` names its socket"
-    return f"the Docker daemon does not answer: {text.splitlines()[0][:200] if text else type(error).__name__}"
 
 
 @dataclass(slots=True)
@@ -114,6 +78,8 @@ class Container:
         """Finds the container ``name`` (or id). Raises ``UserError`` (status 3) that suggests close names."""
         from docker.errors import APIError, DockerException, NotFound
 
+        if not name.strip():
+            raise UserError("no container given: name one, as `docker ps` lists them")
         self.client = client or connect()
         try:
             self._container = self.client.containers.get(name)
@@ -123,7 +89,7 @@ class Container:
             hint = f"did you mean {' or '.join(close)}?" if close else "there is no container on this daemon"
             raise UserError(f"no container named {name}: {hint}", status=3) from None
         except (APIError, DockerException) as error:
-            raise UserError(_why(error), status=3) from None
+            raise UserError(why(error), status=3) from None
         self.name: str = self._container.name
         self.id: str = self._container.id
         self.broken = ""
@@ -166,6 +132,12 @@ class Container:
                 if stop.is_set():
                     break
         except Exception as error:  # the daemon went away: reading goes on from here once it is back
+            if getattr(error, "status_code", None) == HTTPStatus.NOT_IMPLEMENTED:
+                raise UserError(
+                    f"the output of {self.name} cannot be read: its logging driver keeps none "
+                    "(docker inspect: HostConfig.LogConfig); give the log where that driver puts it",
+                    status=3,
+                ) from None
             self.broken = f"{type(error).__name__}: {error}"
         self.behind = False
         if block:
@@ -300,9 +272,9 @@ class Container:
         state = self._state()
         if state is None:
             return End(status="gone")
-        running = bool(state.get("Running"))
+        alive = bool(state.get("Running")) or state.get("Status") == "created"
         return End(
-            None if running else state.get("ExitCode"),
+            None if alive else state.get("ExitCode"),
             bool(state.get("OOMKilled")),
             str(state.get("Status", "")),
             str((state.get("Health") or {}).get("Status", "")),

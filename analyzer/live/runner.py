@@ -189,7 +189,9 @@ def end_facts(end: End, name: str) -> list[Any]:
 
 def end_text(end: End, name: str) -> str:
     """How the container stands, in a sentence."""
-    if end.exit_code is None:
+    if end.status == "created":
+        text = f"Container {name} has never been started"
+    elif end.exit_code is None:
         text = f"Container {name} is {end.status or 'running'}"
     else:
         text = f"Container {name} ended with exit code {end.exit_code}"

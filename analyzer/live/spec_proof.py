@@ -145,7 +145,9 @@ def _counted(run: Run) -> Layer:
         text = f"{generated.value:,.0f} tokens were generated and none was drafted"
         return Layer(name, REFUTED, text, _places(drafted, generated))
     how = "Send a request of some 50 tokens or more and give /metrics of before and after (--metrics), or --url."
-    return Layer(name, UNKNOWN, "no counter of accepted tokens", how=how)
+    asked = get("http.error") if run.facts.value("http.health") == 0 else None
+    text = "no counter of accepted tokens" + (f", and the server did not answer: {asked.value}" if asked else "")
+    return Layer(name, UNKNOWN, text, asked.where if asked else (), how)
 
 
 def as_json(proof: Proof) -> dict[str, Any]:

@@ -35,8 +35,8 @@ def chain(run: RunReport) -> list[Link]:
     links += [
         Link("listening", OK, "the address answers"),
         Link("healthy", OK if health == 200 else BROKEN, f"/health answers {health}"),
-        _listed(value("http.lists_model"), value("http.model"), value("http.context"), pool),
-        _generates(value("http.generates"), value("http.health_generate"), value("http.error")),
+        _listed(value, pool),
+        _generates(value),
         _moved(value),
     ]
     return links
@@ -54,24 +54,36 @@ def _loaded(weights: float | None, pool: float | None) -> Link:
     return Link("loaded", UNKNOWN, "no line on weights")
 
 
-def _listed(lists: bool | None, model: str | None, context: float | None, pool: float | None) -> Link:
+def _listed(value: Any, pool: float | None) -> Link:
     name = "lists the model"
+    lists, context = value("http.lists_model"), value("http.context")
+    if lists is None and (refused := value("http.refused")):
+        return Link(name, UNKNOWN, f"/v1/models answers {refused}: it wants a token ($KVAUTOPSY_TOKEN)")
     if not lists:
-        return Link(name, UNKNOWN if lists is None else BROKEN, "/v1/models names no model")
-    text = f"{model}" + (f", context {context:,.0f} tokens" if context else "")
+        text = "/v1/models names no model: is this an LLM server?"
+        return Link(name, UNKNOWN if lists is None else BROKEN, text)
+    text = f"{value('http.model')}" + (f", context {context:,.0f} tokens" if context else "")
     if context and pool and context > pool:
         return Link(name, BROKEN, f"{text}, more than the pool holds")
     return Link(name, OK, text)
 
 
-def _generates(generates: bool | None, own: int | None, error: str | None) -> Link:
+def _generates(value: Any) -> Link:
     name = "generates"
+    generates, own = value("http.generates"), value("http.health_generate")
     text = f"; /health_generate answers {own}" if own is not None else ""
-    if generates is None:
-        return Link(name, UNKNOWN if own in (None, 200) else BROKEN, f"no model to ask{text}")
-    if not generates:
-        return Link(name, BROKEN, f"/v1/completions: {error or 'one short generation failed'}{text}")
-    return Link(name, OK if own in (None, 200) else BROKEN, f"one short generation succeeded{text}")
+    dead = own is not None and (own == 0 or own >= 500)
+    if generates is False:
+        return Link(name, BROKEN, f"{value('http.error') or 'one short generation failed'}{text}")
+    if generates:
+        return Link(name, BROKEN if dead else OK, f"one short generation succeeded{text}")
+    if refused := value("http.refused"):
+        why = f"the request was answered {refused}: it wants a token ($KVAUTOPSY_TOKEN)"
+    elif value("http.lists_model"):
+        why = "the server did not take the request"
+    else:
+        why = "no model to ask"
+    return Link(name, BROKEN if dead else UNKNOWN, why + text)
 
 
 def _moved(value: Any) -> Link:

@@ -9,7 +9,7 @@ import time
 import pytest
 
 from analyzer.errors import UserError
-from analyzer.evidence.http import ask, fetch_text
+from analyzer.evidence.http import address, ask, fetch_text, reason
 from analyzer.evidence.probes import Probe, probe
 from tests.evidence.test_metrics import AFTER, BEFORE
 from tests.support.server import Answer, serve
@@ -100,3 +100,65 @@ def test_vllm_has_no_such_check() -> None:
         result = probe(url)
     assert "checks itself" not in states(result)
     assert not [f for f in result.facts if f.name == "http.health_generate"]
+
+
+@pytest.mark.parametrize(
+    "url", ["localhost:8000", "http://", "http://[::1", "http://h:99999", "http://h:x", "ftp://h/"]
+)
+def test_addresses_that_are_none(url: str) -> None:
+    with pytest.raises(UserError, match="is not an address") as error:
+        address(url)
+    assert error.value.status == 2
+
+
+def test_the_address_that_clients_are_given() -> None:
+    with serve(healthy()) as url:
+        assert set(states(probe(f"{url}/v1/")).values()) == {"ok"}
+
+
+@pytest.mark.parametrize("status", [401, 403])
+def test_a_token_that_is_missing_is_no_dead_engine(status: int) -> None:
+    with serve({**healthy(), "/v1/completions": (status, "")}) as url:
+        result = probe(url)
+    facts = {f.name: f.value for f in result.facts}
+    assert "http.generates" not in facts
+    assert facts["http.refused"] == status
+    assert states(result)["generates"] == "unknown"
+
+
+@pytest.mark.parametrize(("status", "state"), [(429, "unknown"), (500, "broken"), (503, "broken")])
+def test_what_a_refusal_of_the_request_means(status: int, state: str) -> None:
+    with serve({**healthy(), "/v1/completions": (status, "")}) as url:
+        result = probe(url)
+    assert states(result)["generates"] == state
+    assert ("http.generates" in {f.name for f in result.facts}) == (state == "broken")
+
+
+def test_a_server_of_chats_alone() -> None:
+    routes = {**healthy(), "/v1/completions": (404, ""), "/v1/chat/completions": (200, COMPLETION)}
+    with serve(routes) as url:
+        assert states(probe(url))["generates"] == "ok"
+    with serve({**healthy(), "/v1/completions": (400, "embedding model")}) as url:
+        assert states(probe(url))["generates"] == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (OSError("[Errno -2] Name or service not known"), "no host has that name"),
+        (OSError("[SSL: WRONG_VERSION_NUMBER] wrong version number"), "speaks no TLS"),
+        (OSError("[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed"), "certificate is not trusted"),
+        (OSError("[Errno 113] No route to host"), "no way leads"),
+        (OSError("[Errno 111] Connection refused"), "nothing listens"),
+        (OSError("Server disconnected without sending a response."), "closed without an answer"),
+        (ValueError("something new"), "ValueError: something new"),
+    ],
+)
+def test_each_failure_has_its_words(error: Exception, said: str) -> None:
+    assert said in reason(error)
+
+
+def test_no_tls_and_no_name() -> None:
+    with serve({}) as url:
+        assert "speaks no TLS" in ask(url.replace("http:", "https:")).error
+    assert "no host has that name" in ask("http://no-such-host.invalid:8000").error

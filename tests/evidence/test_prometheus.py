@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.errors import UserError
+from analyzer.evidence import prometheus as module
 from analyzer.evidence.prometheus import prometheus_facts
 from tests.evidence.test_metrics import AFTER, BEFORE
 from tests.support.server import serve
@@ -73,5 +74,33 @@ def test_no_prometheus_there() -> None:
 
 
 def test_another_server_there() -> None:
-    with serve({}) as url, pytest.raises(UserError, match="as a Prometheus"):
+    with serve({}) as url, pytest.raises(UserError, match="answers 404"):
         prometheus_facts(url)
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence"),
+    [
+        ((401, ""), "KVAUTOPSY_TOKEN"),
+        ((200, "<html>"), "its answer is no JSON"),
+        ((200, "{}"), "none of the query API"),
+        ((200, '{"data": {"result": [1]}}'), "none of the query API"),
+        ((200, '{"data": {"result": []}}'), "holds no series"),
+    ],
+)
+def test_each_wrong_answer_has_its_sentence(answer: tuple[int, str], sentence: str) -> None:
+    with serve({"*": answer}) as url, pytest.raises(UserError, match=sentence) as error:
+        prometheus_facts(url)
+    assert error.value.status == 3
+
+
+def test_a_prometheus_that_never_answers_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The client's own connection tries for minutes."""
+    monkeypatch.setattr(module, "TIMEOUT", 0.5)
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        started = time.monotonic()
+        with pytest.raises(UserError, match="no answer in time"):
+            prometheus_facts(f"http://127.0.0.1:{server.getsockname()[1]}")
+    assert time.monotonic() - started < 5

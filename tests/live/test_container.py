@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 import threading
@@ -15,9 +16,11 @@ import pytest
 
 from analyzer.errors import UserError
 from analyzer.live import container as module
+from analyzer.live import daemon
 from analyzer.live.container import Container
 from analyzer.live.runner import end_facts, end_text
 from tests.support import dockerd
+from tests.support.server import serve
 
 pytestmark = [
     pytest.mark.docker,
@@ -246,12 +249,79 @@ def test_no_such_container_suggests_names(host: str) -> None:
         Container("my-sglang-serve")
 
 
-def test_unreachable_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("DOCKER_HOST", "unix:///nonexistent/docker.sock")
-    with pytest.raises(UserError, match="daemon is not reachable"):
+def test_a_container_that_was_never_started(host: str) -> None:
+    dockerd.docker(host, "create", "--name", "unborn", "--network", "none", dockerd.IMAGE, "sh")
+    followed, parts = collect("unborn")
+    assert parts == []
+    assert end_text(followed.end(), "unborn") == "Container unborn has never been started."
+    assert end_facts(followed.end(), "unborn") == []
+
+
+def test_output_that_no_driver_keeps(host: str) -> None:
+    start(host, "unheard", "busybox sleep 30", "--log-driver", "none")
+    began = time.monotonic()
+    with pytest.raises(UserError, match="logging driver keeps none"):
+        collect("unheard")
+    assert time.monotonic() - began < 10
+    dockerd.docker(host, "kill", "unheard")
+
+
+def test_silence_is_no_break(host: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemon, "TIMEOUT", 1)
+    start(host, "silent", "busybox sleep 3; echo one; busybox sleep 3; echo two")
+    followed, parts = collect("silent")
+    assert b"".join(part for _, part in parts) == b"one\ntwo\n"
+    assert followed.broken == ""
+
+
+def test_no_name_is_wrong_usage() -> None:
+    with pytest.raises(UserError, match="no container given") as error:
+        Container(" ")
+    assert error.value.status == 2
+
+
+@pytest.mark.parametrize(
+    ("address", "sentence"),
+    [
+        ("unix:///nonexistent/docker.sock", "daemon is not reachable: is it running"),
+        ("tcp://127.0.0.1:9", "daemon is not reachable: is it running"),
+        ("tcp://no-such-host.invalid:2375", "no host has the name in DOCKER_HOST"),
+        ("nonsense", "is no address of a Docker daemon"),
+        ("ssh://nobody@127.0.0.1", "needs SSH|not reachable|does not answer"),
+    ],
+)
+def test_unreachable_daemon(monkeypatch: pytest.MonkeyPatch, address: str, sentence: str) -> None:
+    monkeypatch.setenv("DOCKER_HOST", address)
+    with pytest.raises(UserError, match=sentence) as error:
+        Container("anything")
+    assert error.value.status == 3
+    assert "\n" not in str(error.value)
+
+
+def test_another_program_than_a_daemon(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serve({}) as url:
+        monkeypatch.setenv("DOCKER_HOST", url.replace("http", "tcp"))
+        with pytest.raises(UserError, match="is no Docker daemon"):
+            Container("anything")
+
+
+def test_a_daemon_that_says_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(daemon, "TIMEOUT", 1)
+    with socket.socket() as server:
+        server.bind(("127.0.0.1", 0))
+        server.listen()
+        monkeypatch.setenv("DOCKER_HOST", f"tcp://127.0.0.1:{server.getsockname()[1]}")
+        with pytest.raises(UserError, match="nothing came from"):
+            Container("anything")
+
+
+def test_no_such_context(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("DOCKER_HOST", raising=False)
+    monkeypatch.setenv("DOCKER_CONTEXT", "no-such-context")
+    with pytest.raises(UserError, match="no Docker context named no-such-context"):
         Container("anything")
 
 
 def test_only_a_permission_error_speaks_of_permission() -> None:
-    assert "permission" in module._why(Exception("('Connection aborted.', PermissionError(13, 'Permission denied'))"))
-    assert "not reachable" in module._why(Exception("Connection refused"))
+    assert "permission" in daemon.why(Exception("('Connection aborted.', PermissionError(13, 'Permission denied'))"))
+    assert "not reachable" in daemon.why(Exception("Connection refused"))

@@ -98,10 +98,29 @@ def test_nothing_listens(log: Path) -> None:
     assert "service-dead" in {f["cause"] for f in run["findings"]}
 
 
+def test_another_program_at_the_address(log: Path) -> None:
+    with serve({"/": (200, "<html>"), "/health": (200, "fine")}) as url:
+        run = report(log, "--url", url)
+    (found,) = [f for f in run["findings"] if f["rule"] == "TM011"]
+    assert found["title"] == "What answers at the address is no LLM server"
+    assert run["outcome"] == "serving"
+
+
+def test_a_server_that_wants_a_token_is_not_called_dead(log: Path) -> None:
+    with serve({**healthy(), "/v1/models": (401, ""), "/v1/completions": (401, "")}) as url:
+        run = report(log, "--url", url)
+    assert run["outcome"] == "serving"
+    assert not {f["cause"] for f in run["findings"]} & {"service-dead", "metrics-disagree"}
+    (link,) = [link for link in run["chain"] if link["name"] == "generates"]
+    assert link["state"] == "unknown"
+    assert "KVAUTOPSY_TOKEN" in link["text"]
+
+
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
         (["--url", "localhost:8000"], "not an address"),
+        (["--prometheus", "nonsense"], "not an address"),
         (["--metrics", "no/such/file"], "cannot read the metrics"),
         (["--nvidia-smi", str(SAMPLE)], "no nvidia-smi text"),
         (["--prometheus", "http://127.0.0.1:9"], "does not answer"),

@@ -92,7 +92,7 @@ def test_every_form_of_the_report_has_the_chain() -> None:
     page, markdown = to_html(report), to_markdown(report)
     assert '<th scope="row">generates</th><td><b class="bad">broken</b></td>' in page
     assert '<th scope="row">healthy</th><td><b class="good">ok</b></td><td>/health answers 200</td>' in page
-    assert "| generates | **broken** | /v1/completions: one short generation failed |" in markdown
+    assert "| generates | **broken** | one short generation failed |" in markdown
     assert "| healthy | ok | /health answers 200 |" in markdown
     links = to_json(report)["runs"][0]["chain"]
     assert links[4] == {"name": "healthy", "state": "ok", "text": "/health answers 200"}

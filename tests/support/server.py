@@ -14,11 +14,11 @@ Answer = tuple[int, str] | Callable[[], tuple[int, str]] | str
 
 @contextmanager
 def serve(routes: dict[str, Answer]) -> Iterator[str]:
-    """The address of a server with ``routes``; other paths answer 404."""
+    """The address of a server with ``routes``; other paths answer as ``*`` does, or 404."""
 
     class Handler(BaseHTTPRequestHandler):
         def _answer(self) -> None:
-            answer = routes.get(self.path, (404, "not found"))
+            answer = routes.get(self.path, routes.get("*", (404, "not found")))
             if callable(answer):
                 answer = answer()
             if answer == "slow":
