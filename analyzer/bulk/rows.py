@@ -74,10 +74,10 @@ class Rows:
     def with_neighbours(self, rest: list[int]) -> list[int]:
         """``rest``, and the line before where a line may be a part of the same record."""
         wanted = set(rest)
-        wanted.update(row - 1 for row in rest if row and row - 1 not in wanted and self._may_continue(row))
+        wanted.update(row - 1 for row in rest if row and row - 1 not in wanted and self.may_continue(row))
         return sorted(wanted)
 
-    def _may_continue(self, row: int) -> bool:
+    def may_continue(self, row: int) -> bool:
         """Whether a row, which is read by itself, may belong to the plain line before it."""
         line, before = self.lines[row], self.lines[row - 1]
         if line[:2] == "[2":

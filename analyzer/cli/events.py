@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
@@ -17,7 +18,15 @@ def command(
         typer.Option("--unrecognised", help="Instead, what no grammar recognised, grouped by template with counts."),
     ] = False,
     kind: Annotated[list[str] | None, typer.Option("--kind", help="Only events of this kind; may be repeated.")] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option(
+            "--output", "-o", help="Instead, write them into this new folder: Parquet files, one folder for each kind."
+        ),
+    ] = None,
 ) -> int:
+    if output is not None:
+        return _export(paths_or_stdin(paths), output, frozenset(kind or ()))
     from analyzer.listing import list_events, list_unrecognised
 
     lines = (
@@ -30,3 +39,14 @@ def command(
         found += 1
         typer.echo(line)
     return 0 if found or unrecognised else 3
+
+
+def _export(paths: list[str], folder: Path, kinds: frozenset[str]) -> int:
+    """Writes tables and says what they hold."""
+    from analyzer.bulk.export import export
+
+    rows = export(paths, folder, kinds)
+    for (engine, kind), count in sorted(rows.items(), key=lambda item: -item[1]):
+        typer.echo(f"{count:>12,}  {folder / f'{engine}.{kind}'}")
+    typer.echo(f"{sum(rows.values()):>12,}  events of {len(rows)} kinds in {folder}")
+    return 0 if rows else 3

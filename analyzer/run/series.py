@@ -269,7 +269,7 @@ class Series:
             result["points"] = {"rank": rank, "time": [time for time, _ in track.points], **columns}
         if len(self.tracks) > 1:
             result["by_rank"] = {
-                rank: {name: stat.as_json() for name, stat in track.stats.items()}
+                rank: {name: track.stats[name].as_json() for name in METRICS if name in track.stats}
                 for rank, track in self.tracks.items()
             }
         return result

@@ -1,0 +1,175 @@
+"""Typed events as tables: one folder of Parquet files for each kind, read by columns where the log allows it.
+
+Columns: ``source``, ``line``, ``time`` (UTC as printed, 1972 where the stamp has no year), ``rank``, ``process``, then
+the fields of the kind in base units, always the same ones (null where a line lacks them).
+
+.. versionadded:: 0.2
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from analyzer.bulk.claims import Claim, Templates, runs_of
+from analyzer.bulk.quiet import Quiet
+from analyzer.bulk.rows import Rows, without
+from analyzer.bulk.tables import Kind, Tables
+from analyzer.bulk.template import ACCESS
+from analyzer.errors import OutputError
+from analyzer.framing import Framer
+from analyzer.framing.record import Record
+from analyzer.parsing import default_catalog
+
+BLOCK = 16 << 20
+_LEAST = 1 << 16
+"""Bytes of a chunk below which setting up columns takes longer than reading the lines."""
+
+
+class Exporter:
+    """Reads one input into ``tables``."""
+
+    def __init__(self, source: str, tables: Tables) -> None:
+        self.framer = Framer(source)
+        self._tables = tables
+        self._catalog = tables.catalog
+        self._templates = Templates(tables.catalog, every=True)
+        self._quiet = Quiet.of(tables.catalog)
+        self._engine = ""
+        self._pids: set[int] = set()
+
+    def feed(self, chunk: bytes) -> None:
+        """Takes the next bytes."""
+        begin = chunk.find(b"\n") + 1 if self.framer.pending else 0
+        end = chunk.rfind(b"\n") + 1
+        text = _decoded(chunk[begin:end]) if end - begin >= _LEAST else None
+        if text is None:
+            self._one_by_one(self.framer.feed(chunk))
+            return
+        if begin:
+            self._one_by_one(self.framer.feed(chunk[:begin]))
+        self._block(text)
+        if end < len(chunk):
+            self._one_by_one(self.framer.feed(chunk[end:]))
+
+    def close(self) -> None:
+        """The end of this input."""
+        self._one_by_one(self.framer.close())
+
+    def _one_by_one(self, records: Iterable[Record]) -> None:
+        for record in records:
+            event = self._catalog.match(record, self._engine)
+            if record.pid is not None and len(self._pids) < 64:
+                self._pids.add(record.pid)
+            if event is not None:
+                if event.engine != "common":
+                    self._engine = event.engine
+                self._tables.add_event(event)
+
+    def _block(self, text: str) -> None:
+        """Whole lines."""
+        import polars as pl
+
+        lines = text.split("\n")
+        lines.pop()
+        rows = Rows(self.framer, self._catalog, self._engine, lines, text.isascii())
+        column = pl.Series("line", lines, dtype=pl.String)
+        claims = self._templates.claim(lines, column, self._engine)
+        for claim in claims.found:
+            if claim.template.kind == ACCESS:
+                claims.rest += self._take_strange(claim)
+        heard = rows.heard(sorted(claims.rest), column, self._quiet, self._pids)
+        apart = [row for row in heard if rows.record_at(row).form != "log" or (row and rows.may_continue(row))]
+        alone = self._in_order(rows, rows.with_neighbours(apart))
+        taken = set(alone)
+        for row in heard:
+            if row not in taken and (event := rows.event_at(row)) is not None:
+                self._tables.add_event(event)
+        for claim in claims.found:
+            without(claim, alone)
+            if claim.frame.height:
+                self._tables.add_claim(claim, rows.source, rows.base)
+
+    def _take_strange(self, claim: Claim) -> list[int]:
+        """Takes access lines out of ``claim`` whose path may make them something else."""
+        import polars as pl
+
+        strange = claim.frame["path"].str.contains(self._quiet.loud_message)
+        gone = claim.frame["row"].filter(strange).to_list()
+        claim.frame = claim.frame.filter(~pl.Series(strange))
+        return gone
+
+    def _in_order(self, rows: Rows, rest: Sequence[int]) -> list[int]:
+        """Frames what must be read one by one in its place; all rows that were."""
+        count, at = len(rows.lines), 0
+        alone = list(rest)
+        for begin, end in [*runs_of(rest), (count, count)]:
+            while at < begin and not self.framer.may_skip:
+                self._one_by_one(self.framer.feed(rows.data(at, at + 1)))
+                alone.append(at)
+                at += 1
+            if at < begin:
+                self._one_by_one(self.framer.skip(begin - at, rows.size(at, begin)))
+            if begin < end:
+                self._one_by_one(self.framer.feed(rows.data(begin, end)))
+            at = end
+        return alone
+
+
+def _decoded(data: bytes) -> str | None:
+    try:
+        return data.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def export(paths: Sequence[str], folder: Path, kinds: frozenset[str] = frozenset()) -> dict[Kind, int]:
+    """Writes the events of ``paths`` into ``folder``, which must not exist; the rows of each kind.
+
+    Only ``kinds``, if any are given.
+
+    Raises ``OutputError`` if it exists or cannot be written; then nothing is left of it.
+    """
+    from analyzer.sources import open_sources
+
+    with _new_folder(folder) as place:
+        tables = Tables(place, default_catalog(), kinds)
+        for source in open_sources(paths, as_it_stands=True):
+            exporter = Exporter(source.name, tables)
+            for block in _blocks(source.chunks()):
+                exporter.feed(block)
+            exporter.close()
+        tables.finish()
+    return tables.rows
+
+
+def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
+    held: list[bytes] = []
+    size = 0
+    for chunk in chunks:
+        held.append(chunk)
+        size += len(chunk)
+        if size >= BLOCK:
+            yield b"".join(held)
+            held, size = [], 0
+    if held:
+        yield b"".join(held)
+
+
+@contextmanager
+def _new_folder(folder: Path) -> Iterator[Path]:
+    """A folder beside ``folder``, which it becomes when the block ends without an error."""
+    if folder.exists():
+        raise OutputError(f"{folder} exists already: give the name of a folder that does not")
+    place = folder.with_name(f".{folder.name}.part")
+    try:
+        shutil.rmtree(place, ignore_errors=True)
+        place.mkdir(parents=True)
+        yield place
+        place.rename(folder)
+    except OSError as error:
+        raise OutputError(f"{folder} cannot be written: {error.strerror or error}") from None
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
