@@ -39,10 +39,12 @@ def find_files(paths: Sequence[str]) -> list[str]:
     """
     import glob
 
+    from analyzer.sources.remote import is_remote, objects
+
     found: dict[str, None] = {}
     for path in paths:
-        if "://" in path:
-            found[path] = None
+        if is_remote(path):
+            found.update(dict.fromkeys(o.name for o in objects(path)) if "::" not in path else {path: None})
         elif Path(path).is_dir():
             for place in sorted(p for p in Path(path).rglob("*") if p.is_file() and not p.name.startswith(".")):
                 found[str(place)] = None

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from analyzer.fleet.summary import comparable
+from analyzer.fleet.versions import comparable, span_of
 from analyzer.run.model import Run
 from analyzer.run.vocabulary import spec_of
 from analyzer.sizing import SizingModel, check, model_for
@@ -109,12 +109,12 @@ def _warnings(before: Run, after: Run) -> list[str]:
             f"One run is {before.engine}, the other {after.engine}: SGLang counts the tokens of one rank's pool, vLLM "
             "those that requests can use. The tokens are not attributed."
         )
-    a, b = (r.version or (r.version_range or ("", ""))[0].lstrip(">=") for r in (before, after))
     if before.engine == after.engine == "vllm":
-        if a and b and not (comparable("vllm", a, b) and comparable("vllm", b, a)):
+        spans = [span_of(run.version, *(run.version_range or ())) for run in (before, after)]
+        if not comparable("vllm", *spans):
             found.append(
                 "The token count that vLLM prints changed its meaning at 0.20.1 (for hybrid models several-fold for "
-                "the same bytes): compare bytes or blocks."
+                "the same bytes), and these runs are not surely on the same side of it: compare bytes or blocks."
             )
         lengths = [r.facts.value("limit.context") for r in (before, after)]
         if None not in lengths and lengths[0] != lengths[1]:

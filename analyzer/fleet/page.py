@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analyzer.fleet.show import short_flags
-from analyzer.fleet.summary import Summary, load, version_key
+from analyzer.fleet.summary import Summary, load, version_column
+from analyzer.fleet.versions import NO_VERSION, span_of_label
 from analyzer.redact import clean
 from analyzer.report.markup import Html, asset, el, join, page
 from analyzer.whole import write_whole
@@ -36,7 +37,7 @@ def write_page(folder: Path, summary: Summary, path: Path, pages: Path | None = 
 
 def fleet_page(folder: Path, summary: Summary, path: Path, pages: Path | None = None) -> str:
     """The page as text."""
-    runs = load(folder, "runs")
+    runs = load(folder, "runs").with_columns(version_column().alias("version"))
     t = summary.totals
     title = f"{t['runs']:,} runs in {t['files']:,} files"
     body = join(
@@ -83,16 +84,20 @@ def _pools(runs: pl.DataFrame) -> Html | None:
     import polars as pl
 
     rows = [
-        (f"{engine} {version.split('+')[0]}", version_key(version), engine, tokens, run)
+        (f"{engine} {version.split('+')[0]}", span_of_label(version), engine, tokens, run)
         for engine, version, tokens, run in runs.filter(pl.col("pool_tokens") > 0)
-        .select("engine", pl.coalesce("version", "version_high", "version_low").fill_null("?"), "pool_tokens", "run")
+        .select("engine", version_column().fill_null("?"), "pool_tokens", "run")
         .head(5000)
         .iter_rows()
     ]
     if len(rows) < 2:
         return None
     # One column a version: builds of one version (0.8.0rc3.dev5+g5eeabc2a) stand together.
-    names = list(dict.fromkeys(name for name, *_ in sorted(rows, key=lambda r: (str(r[2]), r[1], r[0]))))
+    names = list(
+        dict.fromkeys(
+            name for name, *_ in sorted(rows, key=lambda r: (str(r[2]), r[1].high or r[1].low or NO_VERSION, r[0]))
+        )
+    )
     low, high = (math.log10(f(r[3] for r in rows)) for f in (min, max))
     low, high = math.floor(low), math.ceil(high) if high > math.floor(low) else math.floor(low) + 1
     width, height, left, foot = 900, 260, 90, 100
@@ -109,7 +114,7 @@ def _pools(runs: pl.DataFrame) -> Html | None:
     for i, name in enumerate(names):
         x = left + step * (i + 0.5)
         turn = f"rotate(-35 {x:.0f} {height + 14})"
-        marks.append(el("text", name.replace("<=", ""), x=x, y=height + 14, text_anchor="end", transform=turn))
+        marks.append(el("text", name, x=x, y=height + 14, text_anchor="end", transform=turn))
     for name, _, _, tokens, run in rows:
         x = left + step * (names.index(name) + 0.5)
         dot = Html(f'<circle cx="{x:.1f}" cy="{y(tokens):.1f}" r="4" fill-opacity="0.6">')
@@ -168,8 +173,6 @@ def _cell(row: dict[str, Any], column: str, numeric: bool, linked: dict[str, str
     if column == "source":
         text = clean(f"{value}#{str(row['run']).rpartition('#')[2]}")
         return el("td", el("a", text, href=linked[value]) if value in linked else text)
-    if column == "version" and value is None:
-        value = " ".join(v for v in (row["version_low"], row["version_high"]) if v)
     if column == "outcome":
         return el(
             "td", el("span", str(value), class_=_OUTCOMES.get(str(value), "bad" if "crash" in str(value) else "soft"))

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import itertools
-import re
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from analyzer.errors import UserError
 from analyzer.fleet.rows import NOT_A_LOG
+from analyzer.fleet.versions import NO_VERSION, comparable, span_of_label
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,6 +45,7 @@ def summarise(folder: Path) -> Summary:
     import polars as pl
 
     runs, findings, files = load(folder, "runs"), load(folder, "findings"), load(folder, "files")
+    runs = runs.with_columns(version_column().alias("version"))
     counts = runs.group_by("engine", "version", "outcome").len("runs").sort("engine", "version", "outcome")
     grave = findings.filter(pl.col("severity") != "info")
     failures = runs.filter(pl.col("failure_cause").is_not_null())
@@ -115,18 +115,24 @@ def _gpu() -> pl.Expr:
     return pl.coalesce(pl.col("gpu_name"), (total / (1 << 30)).round(0).cast(pl.Int64).cast(pl.String) + " GiB")
 
 
-def version_key(version: str | None) -> tuple[int, ...]:
-    """A version as numbers that sort: ``"0.5.10.post2"`` -> ``(0, 5, 10, 2)``."""
-    return tuple(int(n) for n in re.findall(r"\d+", (version or "").split("+")[0])[:5])
+def version_column() -> pl.Expr:
+    """The version of a run as readers see it: the one printed, or the bracket that its lines leave open."""
+    import polars as pl
 
-
-def comparable(engine: str, older: str, newer: str) -> bool:
-    """False where the printed token count changed its meaning between two versions (vLLM 0.20.1, reference 3.8)."""
-    return engine != "vllm" or not version_key(older) < (0, 20, 1) <= version_key(newer)
+    low, high = (pl.col(c).fill_null("").str.strip_chars_start("<>=") for c in ("version_low", "version_high"))
+    bracket = (
+        pl.when((low != "") & (high != "")).then(low + "-" + high)
+        .when(low != "").then(low + " or later")
+        .when(high != "").then(high + " or earlier")
+    )  # fmt: skip
+    return pl.coalesce(pl.col("version"), bracket)
 
 
 def _regressions(pools: pl.DataFrame) -> pl.DataFrame:
-    """The same set-up with a smaller pool in a later version; pairs that cannot be compared are left out."""
+    """The same set-up with a smaller pool in a later version; pairs that cannot be compared are left out.
+
+    Each version is held against the nearest earlier one: the last of those whose spans end before its own begins.
+    """
     import polars as pl
 
     schema = {
@@ -136,9 +142,13 @@ def _regressions(pools: pl.DataFrame) -> pl.DataFrame:
     rows = []
     known = pools.filter(pl.col("version").is_not_null())
     for key, group in known.group_by(["engine", "model", "gpu", "flags"], maintain_order=True):
-        steps = sorted(group.select("version", "median").iter_rows(), key=lambda row: version_key(row[0]))
-        for (older, before), (newer, after) in itertools.pairwise(steps):
+        steps = [(span_of_label(name), name, median) for name, median in group.select("version", "median").iter_rows()]
+        for newer, name, after in sorted(steps, key=lambda step: step[1]):
+            earlier = [step for step in steps if step[0].before(newer)]
+            if not earlier:
+                continue
+            older, old_name, before = max(earlier, key=lambda step: (step[0].high or NO_VERSION, step[1]))
             if after < before * (1 - SAME_POOL) and comparable(str(key[0]), older, newer):
-                rows.append((*key, older, newer, before, after, after / before - 1))
+                rows.append((*key, old_name, name, before, after, after / before - 1))
     frame = pl.DataFrame(rows, schema=schema, orient="row")
     return frame.sort("change", "engine", "model", "flags")

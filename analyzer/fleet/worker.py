@@ -26,7 +26,15 @@ class FileResult:
 
 
 def fingerprint(path: str) -> tuple[int, int, str]:
-    """Size, modification time in ns and a digest of both ends of a local file; ``(0, 0, "")`` for anything else."""
+    """Size, modification time in ns and a digest of both ends of a local file; of an object what its store says.
+
+    ``(0, 0, "")`` for what cannot be recognised again.
+    """
+    from analyzer.sources.remote import identity, is_remote
+
+    if is_remote(path):
+        size, said = identity(path)
+        return (size, 0, hashlib.sha256(said.encode()).hexdigest()[:24]) if said else (0, 0, "")
     place = Path(path)
     try:
         status = place.stat()

@@ -15,6 +15,7 @@ from typing import Any
 from analyzer.errors import UserError
 from analyzer.sources.limits import DEFAULT, Limits, Meter
 from analyzer.sources.newest_first import in_order
+from analyzer.sources.remote import is_remote, objects, unreachable
 from analyzer.sources.source import Source
 from analyzer.sources.streams import Peekable, compression, decompressed, is_binary, is_tar, is_zip, text_chunks
 
@@ -64,8 +65,8 @@ def _open(name: str, limits: Limits, keep_errors: bool) -> Iterator[Source]:
         if sys.stdin is None:
             raise UserError("standard input is closed: pipe a log in, or name a file", status=3)
         yield from _unpack("<stdin>", Peekable(sys.stdin.buffer), Meter("<stdin>", limits))
-    elif "://" in name:
-        yield from _remote(name, limits)
+    elif is_remote(name):
+        yield from _remote(name, limits, keep_errors)
     elif _is_folder(name):
         for file in walk(Path(name)):
             try:
@@ -129,34 +130,14 @@ def _file(name: str, limits: Limits, *, named_by_user: bool = True) -> Iterator[
         yield from _unpack(name, Peekable(_Complaining(opened(), name)), Meter(name, limits))
 
 
-def _remote(name: str, limits: Limits) -> Iterator[Source]:
-    try:
-        import fsspec
-    except ImportError:
-        raise UserError(f"{name}: reading from an object store needs fsspec: pip install 'kvautopsy[s3]'") from None
-    try:
-        system, place = fsspec.core.url_to_fs(name)
-        if any(mark in place for mark in "*?["):
-            files = sorted(system.glob(place))
-        else:
-            files = sorted(system.find(place)) if system.isdir(place) else [place]
-    except ImportError as error:
-        raise UserError(f"{name}: reading from this store needs one more package: {error}") from error
-    except Exception as error:  # each store has its own kinds of errors
-        raise _unreachable(name, error) from error
-    if not files:
-        raise UserError(f"{name}: no such object", status=3)
-    scheme = name.partition("://")[0]
-    for file in files:
-        shown = name if file == place else f"{scheme}://{str(file).lstrip('/')}"
-
-        def opened(file: Any = file, shown: str = shown) -> Any:
-            try:
-                return system.open(file, "rb")
-            except Exception as error:
-                raise _unreachable(shown, error) from error
-
-        yield from _reopenable(shown, opened, limits, file == place)
+def _remote(name: str, limits: Limits, keep_errors: bool) -> Iterator[Source]:
+    for found in objects(name):
+        try:
+            yield from _reopenable(found.name, found.open, limits, found.named_by_user)
+        except UserError as error:
+            if not keep_errors:
+                raise
+            yield Source(found.name, lambda: iter(()), error)
 
 
 def _reopenable(name: str, opened: Callable[[], Any], limits: Limits, named_by_user: bool) -> Iterator[Source]:
@@ -255,7 +236,7 @@ class _Complaining:
         except OSError as error:
             raise _unreadable(self._name, error) from error
         except Exception as error:  # an object store's own kinds of errors
-            raise _unreachable(self._name, error) from error
+            raise unreachable(self._name, error) from error
         return data or b""
 
 
@@ -283,9 +264,3 @@ def _unreadable(name: str, error: OSError) -> UserError:
         IsADirectoryError: "is a folder",
     }.get(type(error), error.strerror or str(error))
     return UserError(f"{name}: {reason}", status=3)
-
-
-def _unreachable(name: str, error: Exception) -> UserError:
-    if isinstance(error, FileNotFoundError):
-        return UserError(f"{name}: no such object", status=3)
-    return UserError(f"{name}: cannot be read ({type(error).__name__}: {error})", status=3)

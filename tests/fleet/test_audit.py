@@ -14,7 +14,7 @@ from analyzer.fleet import AuditOptions, audit
 from analyzer.fleet.command import run_audit
 from analyzer.fleet.query import export, query
 from analyzer.fleet.store import Store
-from analyzer.fleet.summary import comparable, load, summarise, version_key
+from analyzer.fleet.summary import load, summarise
 from analyzer.resources import data_dir
 
 SAMPLE = data_dir("samples") / "sglang" / "wrapper_nextn.log"
@@ -149,10 +149,3 @@ def test_nothing_recognised(tmp_path: Path) -> None:
         fail_on="never",
     )  # fmt: skip
     assert status == 3
-
-
-def test_versions() -> None:
-    assert version_key("0.5.10.post2") > version_key("0.5.9")
-    assert comparable("vllm", "0.18.1", "0.20.0")
-    assert not comparable("vllm", "0.20.0", "0.20.1")
-    assert comparable("sglang", "0.5.13", "0.5.17")
