@@ -9,7 +9,8 @@ from analyzer.fleet.versions import NO_VERSION, comparable, span_of, span_of_lab
 
 def test_keys_sort_as_versions_do() -> None:
     names = ["", "0.5.9", "0.5.10rc1", "0.5.10", "0.5.10.post2", "0.6.0.dev3+g1a2b", "0.6"]
-    assert sorted(names[::-1], key=version_key) == names
+    keys = [version_key(name) for name in names]
+    assert keys == sorted(keys) and len(set(keys)) == len(keys)
     assert version_key("0.5.9-custom build") == version_key("0.5.9")
     assert version_key("nightly") == NO_VERSION
 
