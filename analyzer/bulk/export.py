@@ -3,7 +3,7 @@
 Columns: ``source``, ``line``, ``time`` (UTC as printed, 1972 where the stamp has no year), ``rank``, ``process``, then
 the fields of the kind in base units, always the same ones (null where a line lacks them).
 
-.. versionadded:: 0.2
+.. versionadded:: 0.1
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 
 from analyzer.bulk.claims import Claim, Templates, runs_of
 from analyzer.bulk.quiet import Quiet
@@ -19,19 +20,32 @@ from analyzer.bulk.rows import Rows, without
 from analyzer.bulk.tables import Kind, Tables
 from analyzer.bulk.template import ACCESS
 from analyzer.errors import OutputError
+from analyzer.events import Event
 from analyzer.framing import Framer
 from analyzer.framing.record import Record
-from analyzer.parsing import default_catalog
+from analyzer.parsing import Catalog, default_catalog
 
 BLOCK = 16 << 20
 _LEAST = 1 << 16
 """Bytes of a chunk below which setting up columns takes longer than reading the lines."""
 
 
+class Sink(Protocol):
+    """What takes the events of an input: tables, or lines of JSON."""
+
+    catalog: Catalog
+
+    def add_event(self, event: Event) -> None:
+        """Takes one event that was read by itself."""
+
+    def add_claim(self, claim: Claim, source: str, base: int) -> None:
+        """Takes the lines of a template, of which row 0 has the number ``base``."""
+
+
 class Exporter:
     """Reads one input into ``tables``."""
 
-    def __init__(self, source: str, tables: Tables) -> None:
+    def __init__(self, source: str, tables: Sink) -> None:
         self.framer = Framer(source)
         self._tables = tables
         self._catalog = tables.catalog
@@ -53,6 +67,10 @@ class Exporter:
         self._block(text)
         if end < len(chunk):
             self._one_by_one(self.framer.feed(chunk[end:]))
+
+    def flush(self) -> None:
+        """Takes what is held back for a next line: the input has fallen silent."""
+        self._one_by_one(self.framer.flush())
 
     def close(self) -> None:
         """The end of this input."""

@@ -32,12 +32,11 @@ _AWAITS_VALUE = frozenset({"KEYWORD", "COLON"})
 
 @cache
 def _parser() -> Lark:
-    from lark import Lark
-
     from analyzer.parsing.nested_values import Builder
+    from analyzer.parsing.tables import load_lalr
 
     text = (resources.data_dir("grammars") / GRAMMAR).read_text(encoding="utf-8")
-    return Lark(text, parser="lalr", lexer="basic", transformer=Builder(), maybe_placeholders=False)
+    return load_lalr(text, Builder(), lexer="basic", maybe_placeholders=False)
 
 
 def parse_value(text: str) -> tuple[Any, bool]:
