@@ -19,7 +19,9 @@ LEVELS = "INFO|WARNING|ERROR|DEBUG|CRITICAL"
 
 _STAMP = r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d"
 _RANKS = r"((?: [A-Z][A-Z_]*\d+)*)( encode_\w+(?:\[\d+\])?)?"
-_HEADER = rf"({LEVELS}) (\d\d-\d\d \d\d:\d\d:\d\d)(?:[.,]\d+)? \[?([^\]\s\[]+:\d+)\] ?"
+_SHORT = r"(?:\d{4}-)?\d\d-\d\d \d\d:\d\d(?::\d\d)?"
+"""vLLM's time: a formatter of the user's may add the year or leave out the seconds."""
+_HEADER = rf"({LEVELS}) (?:({_SHORT})(?:[.,]\d+)? |(?=\[[\w./-]+\.py:\d+\]))\[?([^\]\s\[]+:\d+)\] ?"
 _NAMES = r"(?:APIServer|ApiServer_|EngineCore|VllmWorker|Worker|RayWorker|MainProcess|DPSupervisor|Process-)"
 _TAG = rf"\({_NAMES}[\w.-]*(?: rank=\d+)? pid=\d+(?:, ip=[^()\s]+)?\)"
 
@@ -34,7 +36,7 @@ _PATTERNS = {
     # 1 SGLang's prefix, 2 process tags, 3 vLLM's header, 4 uvicorn's level
     "embedded": (
         rf"(\[{_STAMP}(?:[.,]\d+)?(?: [A-Z][A-Z_]*\d+)*(?: encode_\w+(?:\[\d+\])?)?\] )|((?:{_TAG} ?){{1,3}})|"
-        rf"((?:{LEVELS}) \d\d-\d\d \d\d:\d\d:\d\d(?:[.,]\d+)? \[?[^\]\s\[]+:\d+\] )|(INFO:     )"
+        rf"((?:{LEVELS}) {_SHORT}(?:[.,]\d+)? \[?[^\]\s\[]+:\d+\] )|(INFO:     )"
     ),
     "date": r"\d{4}[-/]\d\d[-/]\d\d[T ]\d\d:\d\d:\d\d",
     "helper": r"(raylet|autoscaler|gcs_server)(?:[ ,+]|$)",
@@ -138,7 +140,12 @@ def seconds(stamp: str) -> float | None:
 
 
 def seconds_without_year(stamp: str) -> float | None:
-    """``MM-DD HH:MM:SS`` in 1972, a leap year."""
+    """``MM-DD HH:MM:SS`` in 1972, a leap year; a stamp that names the year is read with it, missing seconds are 0."""
+    if len(stamp) != 14:
+        if len(stamp) in (11, 16):
+            stamp += ":00"
+        if len(stamp) == 19:
+            return seconds(stamp)
     day = _day("1972-" + stamp[:5])
     if day is None:
         return None

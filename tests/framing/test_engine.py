@@ -55,6 +55,10 @@ def test_milliseconds_count() -> None:
         ("(APIServer pid=1) INFO:     Started server process [1]", "INFO", "APIServer", "", 1, "",
          "Started server process [1]"),
         ("INFO:     Application startup complete.", "INFO", "", "", None, "", "Application startup complete."),
+        # formatters of the user's: with the year, without seconds, without a time
+        ("ERROR 2026-05-14 05:25:28.876 [core.py:1123] a", "ERROR", "", "", None, "core.py:1123", "a"),
+        ("(APIServer pid=2) ERROR 11-03 23:14 [a.py:1] a", "ERROR", "APIServer", "", 2, "a.py:1", "a"),
+        ("ERROR [core.py:1330] a", "ERROR", "", "", None, "core.py:1330", "a"),
     ],
 )  # fmt: skip
 def test_vllm(line: str, level: str, process: str, rank: str, pid: int | None, module: str, text: str) -> None:
@@ -98,6 +102,8 @@ def test_times() -> None:
     assert seconds("1970-01-02 00:00:01") == 86401
     assert seconds("2026-13-02 00:00:01") is None
     assert seconds_without_year("02-29 00:00:00") == seconds("1972-02-29 00:00:00")
+    assert seconds_without_year("02-29 00:01") == seconds("1972-02-29 00:01:00")
+    assert seconds_without_year("2026-05-14 05:25:28") == seconds("2026-05-14 05:25:28")
 
 
 def test_helpers_of_ray_are_processes() -> None:
