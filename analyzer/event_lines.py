@@ -41,20 +41,21 @@ class EventLines:
         if not form.text or event.cut or not math.isfinite(sum(form.floats(values))):
             return self._whole(event)
         for place in form.texts:
-            values[place] = _quoted(values[place]) if len(values[place]) <= LONGEST else _written(values[place])
+            values[place] = quoted(values[place]) if len(values[place]) <= LONGEST else _written(values[place])
         for place in form.words:
             values[place] = _WORDS[values[place]]
         record = event.record
-        return self._head(record.source) + form.text % (
+        return self.head(record.source) + form.text % (
             record.line,
             record.last_line,
-            _quoted(record.stamp) if record.stamp else "null",
-            _quoted(record.rank),
-            _quoted(record.process),
+            quoted(record.stamp) if record.stamp else "null",
+            quoted(record.rank),
+            quoted(record.process),
             *values,
         )
 
-    def _head(self, source: str) -> str:
+    def head(self, source: str) -> str:
+        """The beginning of every event of ``source``, without a comma behind it."""
         head = self._heads.get(source)
         if head is None:
             head = self._heads[source] = json.dumps({**self._first, "source": clean(source)}, ensure_ascii=False)[:-1]
@@ -151,5 +152,6 @@ def _written(text: str) -> str:
     return encode_basestring(clean(text))
 
 
-_quoted = lru_cache(maxsize=8192)(_written)
+quoted = lru_cache(maxsize=8192)(_written)
+"""A text that comes again and again, cleaned, as JSON."""
 _WORDS = {True: "true", False: "false", None: "null"}

@@ -8,6 +8,7 @@ the fields of the kind in base units, always the same ones (null where a line la
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Protocol
 
 from analyzer.bulk.claims import Claim, Templates, runs_of
-from analyzer.bulk.quiet import Quiet
+from analyzer.bulk.quiet import MARKED, Quiet
 from analyzer.bulk.rows import Rows, without
 from analyzer.bulk.tables import Kind, Tables
 from analyzer.bulk.template import ACCESS
@@ -99,7 +100,12 @@ class Exporter:
             if claim.template.kind == ACCESS:
                 claims.rest += self._take_strange(claim)
         heard = rows.heard(sorted(claims.rest), column, self._quiet, self._pids)
-        apart = [row for row in heard if rows.record_at(row).form != "log" or (row and rows.may_continue(row))]
+        marked = re.compile(MARKED).search
+        apart = [
+            row
+            for row in heard
+            if marked(rows.lines[row]) or rows.record_at(row).form != "log" or (row and rows.may_continue(row))
+        ]
         alone = self._in_order(rows, rows.with_neighbours(apart))
         taken = set(alone)
         for row in heard:

@@ -15,7 +15,7 @@ _PIECE = 1 << 16
 
 _EMBEDDED = r"\[20| pid=|INFO|WARNING |ERROR |DEBUG |x across cluster\]"
 """What ``analyzer.framing.engine.looks_embedded`` looks for."""
-_MARKED = r"[\x00-\x09\x0b-\x1f\\^&]|\[0m|\[0;0m|#033\[|\u241b"
+MARKED = r"[\x00-\x09\x0b-\x1f\\^&]|\[0m|\[0;0m|#033\[|\u241b"
 """What decoding may have to clean, and carriage returns."""
 _UNCLEAR_END = r"[: ]\n"
 """The end of a line that the next one may belong to."""
@@ -66,7 +66,7 @@ class Quiet:
         """Every shape needs one of the catalog's literals; the search for all at once is one automaton."""
         words = "|".join(map(re.escape, SCARY_WORDS))
         keys = "|".join(map(re.escape, catalog.literals))
-        common = f"{keys}|(?i:{words})|{_MARKED}|{_NAMES}"
+        common = f"{keys}|(?i:{words})|{MARKED}|{_NAMES}"
         piece = rf"{common}|[^\n]{_EMBEDDED}|\n{_unlike(_stamp())}|{_UNCLEAR_END}"
         return cls(piece, f"{common}|{_EMBEDDED}|[: ]$")
 

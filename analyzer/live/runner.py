@@ -13,8 +13,7 @@ from analyzer.live.session import Notice, Session
 from analyzer.redact import clean
 
 if TYPE_CHECKING:
-    from analyzer.events import Event
-    from analyzer.framing.record import Record
+    from analyzer.event_stream import EventStream
     from analyzer.live.container import Container, End
     from analyzer.pipeline import Options
 
@@ -57,16 +56,31 @@ class JsonLines:
     """Events and notices as JSON lines, for machines; those of one piece of input are written at once."""
 
     def __init__(self, out: TextIO) -> None:
-        from analyzer.event_lines import EventLines
-
         self.out = out
-        self._line = EventLines({"type": "event"}).line
+        self._streams: dict[str, EventStream] = {}
         self._held: list[str] = []
 
-    def event(self, record: Record, event: Event | None) -> None:
-        """One recognised record."""
-        if event is not None:
-            self._held.append(self._line(event))
+    def feed(self, source: str, chunk: bytes) -> None:
+        """Takes bytes of one input, for their events."""
+        stream = self._streams.get(source)
+        if stream is None:
+            from analyzer.event_stream import EventStream
+
+            stream = self._streams[source] = EventStream(source, {"type": "event"}, live=True)
+        stream.feed(chunk)
+        self._held.append(stream.take())
+
+    def flush(self) -> None:
+        """The last records are whole, as far as anyone can tell."""
+        for stream in self._streams.values():
+            stream.flush()
+            self._held.append(stream.take())
+
+    def end(self) -> None:
+        """All inputs have ended."""
+        for stream in self._streams.values():
+            stream.close()
+            self._held.append(stream.take())
 
     def notice(self, notice: Notice) -> None:
         from analyzer.event_lines import json_line
@@ -74,7 +88,7 @@ class JsonLines:
         kind = "withdrawn" if notice.withdrawn else "finding"
         self._held.append(
             json_line({"type": kind, "run": notice.run, "rule": notice.rule, "severity": notice.severity,
-                       "line": notice.line, "text": notice.text})
+                       "line": notice.line, "text": notice.text}) + "\n"
         )  # fmt: skip
 
     def tick(self, session: Session) -> None:
@@ -86,9 +100,9 @@ class JsonLines:
         self._write()
 
     def _write(self) -> None:
-        if self._held:
-            lines, self._held = self._held, []
-            self.out.write("\n".join(lines) + "\n")
+        text, self._held = "".join(self._held), []
+        if text:
+            self.out.write(text)
             self.out.flush()
 
 
@@ -106,18 +120,25 @@ def make_view(kind: str, out: TextIO) -> View:
 def run(feed: Callable[[threading.Event], Feed], options: Options, view: View) -> Session:
     """Feeds a session until the feed ends, or Ctrl-C or SIGTERM. The session is closed when it returns."""
     stop = threading.Event()
-    session = Session(options, on_event=view.event if isinstance(view, JsonLines) else None)
+    session = Session(options)
+    events = view if isinstance(view, JsonLines) else None
     restore = _on_signals(stop)
     try:
         for source, chunk, behind in feed(stop):
             if chunk:
                 session.feed(source, chunk, behind=behind)
+                if events is not None:
+                    events.feed(source, chunk)
             else:
                 session.silent()
+                if events is not None and session.settled:
+                    events.flush()
             view.tick(session)  # a judgement takes a moment: what was read is shown before it
             for notice in session.notices(behind=behind):
                 view.notice(notice)
             view.tick(session)
+        if events is not None:
+            events.end()
         for notice in session.close():
             view.notice(notice)
         view.tick(session)

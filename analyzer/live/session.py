@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -52,7 +52,6 @@ class Session:
     """Feeds an analysis and turns what is new in its reports into notices."""
 
     options: Options = field(default_factory=Options)
-    on_event: Callable[[Record, Event | None], None] | None = None
     analysis: Analysis = field(init=False)
     _readers: dict[str, Reader] = field(default_factory=dict)
     _dirty: bool = False
@@ -78,7 +77,7 @@ class Session:
             self._readers[source] = self.analysis.reader(source, live=True)
         if not self._dirty:
             self._arrived = time.monotonic()
-        self.analysis.on_event = self.on_event if behind else self._event
+        self.analysis.on_event = None if behind else self._event
         self._readers[source].feed(chunk)
         self.analysis.on_event = self._event
         self._urgent |= behind
@@ -103,6 +102,11 @@ class Session:
                 self._held = True
             else:
                 reader.flush()
+
+    @property
+    def settled(self) -> bool:
+        """Whether nothing that came is held back for a next line."""
+        return not self._held
 
     def close(self) -> Iterator[Notice]:
         """Says that all inputs have ended."""
@@ -167,8 +171,6 @@ class Session:
         elif event is not None and event.kind not in DENSE:
             self._seen[event.kind] += 1
             self._urgent |= self._seen[event.kind] <= OFTEN
-        if self.on_event is not None:
-            self.on_event(record, event)
 
 
 def _one_line(finding: Finding) -> str:

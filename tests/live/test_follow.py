@@ -178,8 +178,9 @@ def test_events_of_one_piece_are_written_at_once() -> None:
 
     out = Out()
     view = JsonLines(out)
-    session = Session(on_event=view.event)
-    session.feed("x", SAMPLE.read_bytes())
+    session = Session()
+    view.feed("x", SAMPLE.read_bytes())
+    view.flush()
     assert out.writes == 0
     view.tick(session)
     assert out.writes == 1
