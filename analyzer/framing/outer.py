@@ -38,6 +38,7 @@ _PATTERNS = {
     "srun": r" *(\d{1,4}): ",
     "pm2": r"(\d+\|[\w.-]+) *\| ",
     "quote": r"(?:> ?)+",
+    "frame": r' *File "[^"]{1,400}", line \d',
     "bold": r"\*\*(.*?)\*\*",
     "numbered": r".*[-_]\d+$",
     "start": rf"Traceback \(|\[\d{{4}}-\d\d|\([\w.]+(?: rank=\d+)? pid=|"
@@ -144,7 +145,7 @@ class Peeler:
         match = _pattern("quote").match(text)
         assert match
         rest = text[match.end() :]
-        if self._quoted or _pattern("start").match(rest):
+        if self._quoted or _pattern("start").match(rest) or _pattern("frame").match(rest):
             self._quoted = True
             return rest
         return None

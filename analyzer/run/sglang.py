@@ -38,6 +38,8 @@ STAGE_OF: dict[str, str] = {
     "mamba_cache_allocated": "pool",
     "memory_pool_end": "pool",
     "dsv4_calculation": "pool",
+    "jax_profile": "pool",
+    "jax_pool": "pool",
     "dsv4_pools": "pool",
     "swa_pool": "pool",
     "swa_pool_all": "pool",

@@ -107,6 +107,12 @@ def _other_pools(folder: SglangFolder, facts: Facts) -> None:
         facts.add("weights.loaded", event.get("used"), event.record)
         facts.add("gpu.total", event.get("limit"), event.record)
         facts.add("gpu.integrated", True, event.record)
+    for event in folder.events_by_rank("jax_profile"):
+        facts.add("pool.profiled_tokens", event.get("tokens"), event.record)
+        facts.add("sizing.cell", event.get("cell"), event.record)
+        facts.add("sizing.budget", event.get("budget"), event.record)
+    for event in folder.events_by_rank("jax_pool"):
+        facts.add("pool.tokens", event.get("tokens"), event.record)
     for event in folder.events_by_rank("jit_headroom"):
         facts.add("sizing.budget", event.get("budget"), event.record)
     for event in folder.events_by_rank("token_cap_ignored"):

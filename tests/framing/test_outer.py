@@ -159,3 +159,11 @@ def test_a_bracketed_tag_and_padded_line_numbers_are_learnt() -> None:
         text = "".join(f"{head(n)}{line}\n" for n, line in enumerate(lines, 1))
         last = framed(text)[-1]
         assert (last.form, last.text, last.stream) == ("traceback", "\n".join(trace), "")
+
+
+@pytest.mark.parametrize("head", ["> ", "    "])
+def test_a_cut_traceback_that_is_quoted_or_stands_further_in(head: str) -> None:
+    lines = ('  File "/a/pool.py", line 7, in _create_buffers', "    torch.zeros(", "RuntimeError: NPU out of memory")
+    (record,) = framed("".join(f"{head}{line}\n" for line in lines))
+    assert record.form == "traceback"
+    assert record.text.endswith("RuntimeError: NPU out of memory")
