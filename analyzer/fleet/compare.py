@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analyzer.fleet.versions import comparable, span_of
+from analyzer.redact import clean_value
 from analyzer.run.model import Run
 from analyzer.run.vocabulary import spec_of
 from analyzer.sizing import SizingModel, check, model_for
@@ -92,7 +93,8 @@ def _differences(before: Run, after: Run, names: Any) -> list[Difference]:
         a, b = (old.value if old else None), (new.value if new else None)
         if a != b and not _about_equal(a, b):
             unit = old.unit if old else new.unit if new else "any"
-            found.append(Difference(name, a, b, unit))
+            # A secret never gets any further, whatever the form.
+            found.append(Difference(name, clean_value(a, name), clean_value(b, name), unit))
     return found
 
 

@@ -95,6 +95,18 @@ def test_exports(logs: Path, tmp_path: Path, ending: str) -> None:
             assert left(disk) == ["filler", target.name] and target.read_text() == "old"
 
 
+@pytest.mark.parametrize("ending", ["html", "md", "json", "txt"])
+def test_a_comparison(logs: Path, tmp_path: Path, ending: str) -> None:
+    one, two = (logs / "logs" / f"{name}.log" for name in ("wrapper_nextn", "mla_mf080"))
+    with small_disk(tmp_path / "disk", 8) as disk:
+        target = disk / f"c.{ending}"
+        target.write_text("old")
+        (disk / "filler").write_bytes(b"x" * 4096)
+        done = run("compare", one, two, "-o", target)
+        assert done.returncode == 2 and "No space left" in told(done)
+        assert left(disk) == [target.name, "filler"] and target.read_text() == "old"
+
+
 def test_standard_output_is_full(logs: Path) -> None:
     import subprocess
     import sys
