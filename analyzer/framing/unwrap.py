@@ -2,7 +2,8 @@
 
 A wrapped paste has one greatest width, several lines of exactly that width, and after nearly each of them a line with
 no prefix of any kind: the rest of the line before, cut in the middle of a word or a number if that is where the edge
-was. Lines whose process tag was shortened after wrapping (names and pids made anonymous) are a little narrower.
+was. Lines whose process tag was shortened after wrapping (names and pids made anonymous) are a little narrower. Some
+terminals fill every line with blanks up to the edge: those are left aside.
 The first ``WINDOW`` lines decide; later windows are only looked at, and switch the joining on from there.
 """
 
@@ -48,6 +49,7 @@ class Unwrapper:
         self.idle = False
         """Whether lines need not pass through ``feed``: they are not wrapped as far as is known."""
         self._width = 0
+        self._padded = False
         self._held: list[str] = []
         self._held_first = 1
         self._open: tuple[list[str], int, int, str] | None = None
@@ -61,7 +63,7 @@ class Unwrapper:
         """Notes lines that went by while ``idle``."""
         self._held += lines
         if len(self._held) >= WINDOW:
-            self._width = wrap_width(self._held)
+            self._measure()
             self.idle = not self._width
             self._held.clear()
 
@@ -87,16 +89,22 @@ class Unwrapper:
         return spans
 
     def _decide(self) -> list[Span]:
+        self._measure()
         held, self._held = self._held, []
-        self._width = wrap_width(held)
         self.idle = not self._width
         if self.idle:
             return [(line, number, number) for number, line in enumerate(held, self._held_first)]
         return self._join(held, self._held_first)
 
+    def _measure(self) -> None:
+        self._padded = _is_padded(self._held)
+        self._width = wrap_width([line.rstrip(" ") for line in self._held] if self._padded else self._held)
+
     def _join(self, lines: list[str], first: int) -> list[Span]:
         spans = []
         fresh = _pattern("fresh").match
+        if self._padded:
+            lines = [line.rstrip(" ") for line in lines]
         for number, line in enumerate(lines, first):
             if self._open is not None:
                 parts, begin, _, piece = self._open
@@ -133,6 +141,14 @@ def _is_broken(line: str, rest: str) -> bool:
     if rest[0] == " ":
         return True
     return (rest[0].islower() or rest[0] in "0123456789,.)]}'\"_/") and line.rstrip("\r")[-1:] not in (*".:!?", "")
+
+
+def _is_padded(lines: list[str]) -> bool:
+    """Whether nearly all lines are equally long because blanks fill them up."""
+    width, count = Counter(map(len, lines)).most_common(1)[0] if lines else (0, 0)
+    if count < 0.9 * len(lines) or width < _NARROWEST:
+        return False
+    return sum(line.endswith("  ") for line in lines) >= max(_ENOUGH, 0.2 * count)
 
 
 def wrap_width(lines: list[str]) -> int:

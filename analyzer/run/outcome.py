@@ -22,9 +22,13 @@ _RUNTIME_FUNCTIONS = re.compile(
 )
 _SERVING_FUNCTIONS = re.compile(
     r"^(?:run_busy_loop|_?process_engine_step|run_engine_loop|engine_step|step_async|output_handler|_run_output_handler"
-    r"|(?:chat_)?completion_(?:full|stream)_generator|_process_request|wake_up)$"
+    r"|(?:chat_)?completion_(?:full|stream)_generator|_process_request|wake_up|_run_engine|add_request)$"
 )
 """Loops and handlers of requests that vLLM enters once it serves. SGLang's loops already run while it warms up."""
+_OFFLINE_CALL = re.compile(
+    r"(?:^|/)vllm/(?:entrypoints/(?:offline_utils|llm)|(?:v1/)?engine/llm_engine)\.py:(?:_?step|generate|chat|encode|embed|score|classify)$"
+)
+"""Methods of vLLM's offline interface that work on prompts: the engine is up by then."""
 _FAILED_TO_START = re.compile(
     r"failed to start|died during initialization|(?:initialization|start-?up) failed|warm-up failed"
 )
@@ -86,7 +90,10 @@ def startup_failure(failure: Failure, failures: Sequence[Failure], ready: bool, 
         return False
     if any(STARTUP_FUNCTIONS.match(frame.function) for frame in failure.frames):
         return True
-    if any(_SERVING_FUNCTIONS.match(frame.function) for one in (failure, *failures) for frame in one.frames):
+    frames = [frame for one in (failure, *failures) for frame in one.frames]
+    if any(_SERVING_FUNCTIONS.match(frame.function) for frame in frames):
+        return False
+    if any(_OFFLINE_CALL.search(f"{frame.file}:{frame.function}") for frame in frames):
         return False
     if _SERVING_TEXT.search(failure.message):
         return False

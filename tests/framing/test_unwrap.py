@@ -7,7 +7,7 @@ import textwrap
 from hypothesis import given
 from hypothesis import strategies as st
 
-from analyzer.framing.unwrap import wrap_width
+from analyzer.framing.unwrap import Unwrapper, wrap_width
 from tests.framing.support import framed, texts
 
 LINES = [
@@ -72,3 +72,16 @@ def test_equal_raw_lines_are_no_wrapped_paste() -> None:
     assert (
         len(texts("".join(f"a library's text of always the same length, number {n:05}\n" for n in range(300)))) == 300
     )
+
+
+def test_lines_that_a_terminal_filled_with_blanks_up_to_its_edge() -> None:
+    whole = [
+        f"(EngineCore_DP0 pid=316) ERROR 02-24 00:11:2{n} [core.py:936] ValueError: Free memory on device cuda:{n} is"
+        " less than desired"
+        for n in range(4)
+    ]
+    short = ["(EngineCore_DP0 pid=316) Process EngineCore_DP0:"] * 3
+    lines = [part.ljust(100) for line in (*short, *whole) for part in (line[:100], line[100:]) if part]
+    unwrapper = Unwrapper()
+    spans = unwrapper.feed(lines, 1) + unwrapper.flush()
+    assert [text for text, _, _ in spans] == [*short, *whole]

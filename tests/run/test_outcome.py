@@ -462,3 +462,18 @@ def test_a_chat_template_that_is_missing_at_the_start_is_no_request() -> None:
         "FileNotFoundError: [Errno 2] No such file or directory: 'fixed.jinja'\n"
     )
     assert only(text).outcome == "crashed at startup"
+
+
+def test_a_call_of_the_offline_interface_comes_after_the_start() -> None:
+    text = (
+        "Traceback (most recent call last):\n"
+        '  File "/data/grpo.py", line 243, in <module>\n'
+        "    output = model.generate(prompts)\n"
+        '  File "/v/vllm/entrypoints/llm.py", line 469, in %s\n'
+        "    outputs = self.run()\n"
+        '  File "/v/vllm/lora/peft_helper.py", line 110, in validate_legal\n'
+        "    raise ValueError()\n"
+        "ValueError: LoRA rank 32 is greater than max_lora_rank 16.\n"
+    )
+    assert only(text % "generate").outcome == "crashed at runtime"
+    assert only(text % "__init__").outcome == "crashed at startup"
