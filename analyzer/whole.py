@@ -43,6 +43,30 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
 
 
+@contextmanager
+def new_folder(folder: Path) -> Iterator[Path]:
+    """A folder beside ``folder``, which must not exist, and which it becomes when the block ends.
+
+    Whatever goes wrong leaves nothing of it. Raises ``OutputError`` if it exists or cannot be written.
+    """
+    if folder.exists():
+        raise OutputError(f"{folder} exists already: give the name of a folder that does not")
+    place = Path()
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        place = Path(tempfile.mkdtemp(dir=folder.parent, prefix=f".{folder.name[:100]}.", suffix=SCRAP))
+        place.chmod(0o777 & ~_umask())
+        yield place
+        place.rename(folder)
+    except BaseException as error:
+        reason = _reason(error, folder.parent)
+        if place.name:
+            shutil.rmtree(place, ignore_errors=True)
+        if reason is not None:
+            raise OutputError(f"{folder} cannot be written: {reason}") from None
+        raise
+
+
 def write_whole(path: Path, content: bytes) -> None:
     """Puts ``content`` at ``path``, whole or not at all. Raises ``OutputError`` if it cannot be written."""
     with replacing(path) as part:
@@ -56,7 +80,7 @@ def _reason(error: BaseException, folder: Path) -> str | None:
         return wrapped[1].strip()
     if isinstance(error, OSError):
         return error.strerror or str(error)
-    if type(error).__module__.startswith("polars"):  # "Invalid thrift: transport error" on a full disk
+    if type(error).__module__.startswith("polars") and folder.exists():  # "Invalid thrift" on a full disk
         full = shutil.disk_usage(folder).free < _FULL
         return os.strerror(errno.ENOSPC) if full else str(error).partition("\n")[0]
     return None

@@ -9,9 +9,7 @@ the fields of the kind in base units, always the same ones (null where a line la
 from __future__ import annotations
 
 import re
-import shutil
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Protocol
 
@@ -20,11 +18,11 @@ from analyzer.bulk.quiet import MARKED, Quiet
 from analyzer.bulk.rows import Rows, without
 from analyzer.bulk.tables import Kind, Tables
 from analyzer.bulk.template import ACCESS
-from analyzer.errors import OutputError
 from analyzer.events import Event
 from analyzer.framing import Framer
 from analyzer.framing.record import Record
 from analyzer.parsing import Catalog, default_catalog
+from analyzer.whole import new_folder
 
 BLOCK = 16 << 20
 _LEAST = 1 << 16
@@ -158,7 +156,7 @@ def export(paths: Sequence[str], folder: Path, kinds: frozenset[str] = frozenset
     """
     from analyzer.sources import open_sources
 
-    with _new_folder(folder) as place:
+    with new_folder(folder) as place:
         tables = Tables(place, default_catalog(), kinds)
         for source in open_sources(paths, as_it_stands=True):
             exporter = Exporter(source.name, tables)
@@ -180,20 +178,3 @@ def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
             held, size = [], 0
     if held:
         yield b"".join(held)
-
-
-@contextmanager
-def _new_folder(folder: Path) -> Iterator[Path]:
-    """A folder beside ``folder``, which it becomes when the block ends without an error."""
-    if folder.exists():
-        raise OutputError(f"{folder} exists already: give the name of a folder that does not")
-    place = folder.with_name(f".{folder.name}.part")
-    try:
-        shutil.rmtree(place, ignore_errors=True)
-        place.mkdir(parents=True)
-        yield place
-        place.rename(folder)
-    except OSError as error:
-        raise OutputError(f"{folder} cannot be written: {error.strerror or error}") from None
-    finally:
-        shutil.rmtree(place, ignore_errors=True)

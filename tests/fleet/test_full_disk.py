@@ -95,6 +95,14 @@ def test_exports(logs: Path, tmp_path: Path, ending: str) -> None:
             assert left(disk) == ["filler", target.name] and target.read_text() == "old"
 
 
+@pytest.mark.parametrize("kilobytes", [4, 24, 60])
+def test_tables_of_events(logs: Path, tmp_path: Path, kilobytes: int) -> None:
+    with small_disk(tmp_path / "disk", kilobytes) as disk:
+        done = run("events", logs / "logs", "-o", disk / "events")
+        assert done.returncode == 2 and "cannot be written: No space left on device" in told(done)
+        assert list(disk.iterdir()) == []
+
+
 @pytest.mark.parametrize("ending", ["html", "md", "json", "txt"])
 def test_a_comparison(logs: Path, tmp_path: Path, ending: str) -> None:
     one, two = (logs / "logs" / f"{name}.log" for name in ("wrapper_nextn", "mla_mf080"))
