@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import logging
+import os
+import socket
 from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
@@ -10,10 +12,25 @@ from typing import Any
 from analyzer.errors import OutputError, UserError
 from analyzer.fleet.worker import FileResult, ReadOptions, read_file
 
+CONNECT = 10.0
+"""Seconds that a cluster may take to answer at its address."""
+
 
 def _cores(ray: Any) -> int:
     """The cores of the whole cluster."""
     return int(ray.cluster_resources().get("CPU", 1))
+
+
+def _knock(address: str) -> None:
+    """Asks whether anything listens at ``address``, since Ray tries a dead one for minutes. Raises ``UserError``."""
+    if address in ("", "auto", "local"):
+        return
+    host, _, port = address.removeprefix("ray://").rpartition(":")
+    try:
+        socket.create_connection((host.strip("[]"), int(port)), timeout=CONNECT).close()
+    except (OSError, ValueError, OverflowError) as error:
+        reason = "an address is HOST:PORT" if isinstance(error, ValueError) else str(error)
+        raise UserError(f"no Ray cluster at {address}: {reason}") from None
 
 
 def run_ray(
@@ -34,6 +51,7 @@ def run_ray(
         raise UserError("--engine ray needs Ray: pip install 'kvautopsy[ray]', or use --engine local") from None
     mine = not ray.is_initialized()
     if mine:
+        _knock(address or os.environ.get("RAY_ADDRESS", ""))
         try:
             ray.init(address=address, log_to_driver=False, logging_level=logging.ERROR, include_dashboard=False)
         except (ConnectionError, RuntimeError, ValueError) as error:
