@@ -17,6 +17,9 @@ from analyzer.units import show
 
 _VARIABLE = re.compile(r"0x[0-9a-fA-F]+|\d+(?:[.,:]\d+)*|'[^'\n]{0,200}'|\"[^\"\n]{0,200}\"|(?:/[\w.+-]+)+")
 _TEMPLATES = 5000
+_BLOCK = 4 << 20
+"""Bytes that are read before their events are written."""
+_SLOW = 1 << 16
 
 
 def records_and_events(paths: Sequence[str]) -> Iterator[tuple[Record, Event | None]]:
@@ -29,6 +32,10 @@ def records_and_events(paths: Sequence[str]) -> Iterator[tuple[Record, Event | N
 
 def list_events(paths: Sequence[str], format: str, kinds: frozenset[str] = frozenset()) -> Iterator[str]:
     """One line of text or JSON for each recognised record; only ``kinds`` if any are given."""
+    if format == "jsonl" and not kinds:
+        for text in all_events(paths):
+            yield from text[:-1].split("\n")
+        return
     lines = EventLines()
     for _, event in records_and_events(paths):
         if event is None or (kinds and event.kind not in kinds):
@@ -39,6 +46,26 @@ def list_events(paths: Sequence[str], format: str, kinds: frozenset[str] = froze
             fields = "  ".join(f"{k}={show(v, event.units.get(k, 'any'))}" for k, v in event.fields.items())
             rank = f" {event.rank}" if event.rank else ""
             yield clean(f"{event.line:>7}{rank}  {event.kind}  {fields}")
+
+
+def all_events(paths: Sequence[str]) -> Iterator[str]:
+    """Every event as a line of JSON, many lines at once; of long inputs they are read by columns."""
+    from analyzer.event_stream import EventStream
+
+    for source in open_sources(paths):
+        stream = EventStream(source.name)
+        held: list[bytes] = []
+        for chunk in source.chunks():
+            held.append(chunk)
+            if len(chunk) < _SLOW or sum(map(len, held)) >= _BLOCK:  # a pipe that brings little is not waited for
+                stream.feed(b"".join(held))
+                held = []
+                if text := stream.take():
+                    yield text
+        stream.feed(b"".join(held))
+        stream.close()
+        if text := stream.take():
+            yield text
 
 
 def list_unrecognised(paths: Sequence[str], format: str) -> Iterator[str]:

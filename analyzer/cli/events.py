@@ -27,14 +27,20 @@ def command(
 ) -> int:
     if output is not None:
         return _export(paths_or_stdin(paths), output, frozenset(kind or ()))
-    from analyzer.listing import list_events, list_unrecognised
+    from analyzer.listing import all_events, list_events, list_unrecognised
+
+    found = 0
+    if format == "jsonl" and not unrecognised and not kind:
+        for text in all_events(paths_or_stdin(paths)):
+            found += 1
+            typer.echo(text, nl=False)
+        return 0 if found else 3
 
     lines = (
         list_unrecognised(paths_or_stdin(paths), format)
         if unrecognised
         else list_events(paths_or_stdin(paths), format, frozenset(kind or ()))
     )
-    found = 0
     for line in lines:
         found += 1
         typer.echo(line)
