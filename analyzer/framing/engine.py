@@ -1,6 +1,7 @@
 """Engine prefixes of both engines: time, level, rank tags, process tags, module.
 
-SGLang: ``[2026-11-30 02:55:49 DP0 TP0] text`` (tags in any order, milliseconds optional, no level; 0.3 had no date).
+SGLang: ``[2026-11-30 02:55:49 DP0 TP0] text`` (tags in any order, milliseconds optional, no level; 0.3 had no date,
+its server of diffusion models prints no year).
 vLLM: ``(Worker_TP0 pid=7) INFO 09-12 10:00:00 [core.py:59] text``; 0.5 and 0.6 wrote ``core.py:59] text``; the process
 tag is absent in old versions. uvicorn prints ``INFO:     text`` in both, within SGLang's stamp or vLLM's process tag.
 Expressions are linear: no two neighbouring parts can match the same text in two ways.
@@ -27,7 +28,7 @@ _TAG = rf"\({_NAMES}[\w.-]*(?: rank=\d+)? pid=\d+(?:, ip=[^()\s]+)?\)"
 
 _PATTERNS = {
     # 1 stamp, 2 fraction, 3 ranks, 4 encoder process, 5 uvicorn's level
-    "sglang": rf"\[((?:\d{{4}}-\d\d-\d\d )?\d\d:\d\d:\d\d)([.,]\d+)?{_RANKS}\] ?(?:({LEVELS}):\s+)?",
+    "sglang": rf"\[((?:(?:\d{{4}}-)?\d\d-\d\d )?\d\d:\d\d:\d\d)([.,]\d+)?{_RANKS}\] ?(?:({LEVELS}):\s+)?",
     "sglang_cut": rf"({_STAMP})()((?: [A-Z][A-Z_]*\d+)*)()\] ?(?:({LEVELS}):\s+)?",  # the opening bracket got lost
     # 1 process tag, 2 level, 3 stamp, 4 module, 5 uvicorn's level
     "vllm": rf"(?:\(([^()]{{1,90}})\) ?)?(?:{_HEADER}|({LEVELS}):\s+)",
@@ -129,8 +130,10 @@ def _day(text: str) -> float | None:
 def seconds(stamp: str) -> float | None:
     """``YYYY-MM-DD HH:MM:SS`` as seconds since the epoch, read as UTC; None for a date that does not exist.
 
-    A stamp without a date is of 1972-01-01.
+    A stamp without a year is of 1972, one without a date of 1972-01-01.
     """
+    if len(stamp) == 14:
+        return seconds_without_year(stamp)
     if len(stamp) == 8:
         stamp = f"1972-01-01 {stamp}"
     day = _day(stamp[:10])

@@ -26,6 +26,8 @@ _ERROR_NAME = re.compile(
     r"^(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure|Timeout|NotFound|Died|Dead|Closed|Group)"
     r"|NotImplemented|NoSuchModule\w*|Empty|OutOfMemory\w*)(?:\([A-Za-z]\w*\))?$"
 )
+_HEADED = re.compile(r"[A-Z]\w+ hit an exception: ((?:[A-Za-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*(?:Error|Exception)): (.*)")
+"""SGLang's heading with an exception that has lost its own traceback."""
 _NEXT_PROCESS = re.compile(r"^Process [\w:-]+:\s*$")
 """Python announces the traceback of a child process; the message before it ends here."""
 _MESSAGE_LINES = 12
@@ -127,6 +129,8 @@ def looks_like_error_name(name: str) -> bool:
 
 def exception_line(text: str) -> tuple[str, str] | None:
     """Class and message if ``text`` is the last line of a traceback standing alone (``ValueError: …``)."""
+    if headed := _HEADED.match(text):
+        return headed.group(1), headed.group(2)
     match = _EXCEPTION.match(_MODULE.sub("", text.strip()))
     if match is None or not looks_like_error_name(match.group(1)):
         return None

@@ -115,3 +115,9 @@ def test_sglang_without_a_date() -> None:
     (record,) = framed("[19:34:55 TP0] Memory pool end. avail mem=8.34 GB\n")
     assert (record.form, record.rank, record.stamp) == ("log", "TP0", "19:34:55")
     assert record.time == seconds("1972-01-01 19:34:55")
+
+
+def test_sglang_s_server_of_diffusion_models_prints_no_year() -> None:
+    (record,) = framed("[12-16 14:27:10] Exit code: -9\n")
+    assert (record.text, record.form) == ("Exit code: -9", "log")
+    assert record.time is not None

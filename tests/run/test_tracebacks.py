@@ -159,3 +159,9 @@ def test_frames_of_a_notebook() -> None:
     assert [(f.file, f.line, f.function) for f in parsed.root.frames] == [
         ("/opt/vllm/models/falcon.py", 480, "load_weights")
     ]
+
+
+def test_an_exception_in_the_heading_of_a_process() -> None:
+    text = "Scheduler hit an exception: torch._dynamo.exc.Unsupported: Logger not supported"
+    assert exception_line(text) == ("torch._dynamo.exc.Unsupported", "Logger not supported")
+    assert exception_line("Scheduler hit an exception: Traceback (most recent call last):") is None
