@@ -69,3 +69,13 @@ def parse_bytes(text: str) -> float:
         return float(number)
     base = 1024 if binary or not text.strip().lower().endswith("b") else 1000
     return float(number) * float(base ** ("kmgt".index(prefix.lower()) + 1))
+
+
+def number_or_text(text: str) -> int | float | str:
+    """The value of a word of a command line: a whole number, a number, or the word itself."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text

@@ -18,7 +18,6 @@ Expression = Annotated[str, BeforeValidator(_to_text), Field(max_length=4_000)]
 Text = Annotated[str, Field(max_length=4_000)]
 Severity = Literal["critical", "warning", "info"]
 Confidence = Literal["proved", "likely", "possible"]
-Scalar = str | int | float | bool | None
 
 
 class Strict(BaseModel):

@@ -39,7 +39,6 @@ class GgufFile:
     """One GGUF file's header."""
 
     name: str
-    file_bytes: int
     version: int
     metadata: dict[str, Any]
     tensors: tuple[Tensor, ...]
@@ -89,7 +88,7 @@ class _Reader:
             bytes_ = elements(shape) // per_block * block_bytes if per_block else 0
             missing = min(bytes_, max(0, data_start + offset + bytes_ - self.size))
             tensors.append(Tensor(name, label, tuple(reversed(shape)), bytes_, self.name, missing))
-        return GgufFile(self.name, self.size, version, metadata, tuple(tensors), tuple(problems))
+        return GgufFile(self.name, version, metadata, tuple(tensors), tuple(problems))
 
     def _tensor_info(self) -> tuple[str, tuple[int, ...], int, int]:
         name = self._string()

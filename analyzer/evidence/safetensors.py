@@ -48,8 +48,6 @@ class Shard:
     """One safetensors file. ``problems`` are contradictions that do not make the rest unreadable, a sentence each."""
 
     name: str
-    file_bytes: int
-    header_bytes: int
     tensors: tuple[Tensor, ...]
     metadata: dict[str, str]
     problems: tuple[str, ...] = ()
@@ -80,7 +78,7 @@ def read_shard(path: Path) -> Shard:
         problems.append(f"{path.name}: {size - data_start - end:,} bytes at the end belong to no tensor")
     pairs = metadata.items() if isinstance(metadata, dict) else ()
     return Shard(
-        path.name, size, data_start, tuple(tensors), {str(k): str(v) for k, v in pairs}, tuple(problems)
+        path.name, tuple(tensors), {str(k): str(v) for k, v in pairs}, tuple(problems)
     )  # fmt: skip
 
 

@@ -12,10 +12,6 @@ from analyzer.events import Event
 from analyzer.framing.record import Record
 from analyzer.run.facts import Facts, Where
 
-OUTCOMES = (
-    "serving", "degraded", "crashed at startup", "crashed at runtime", "stopped", "starting", "unknown",
-)  # fmt: skip
-
 STAGES = ("arguments", "init", "weights", "pool", "graphs", "ready", "serving", "shutdown")
 """Stages of a run in order. ``ready``: the server says that it serves; ``serving``: a request was answered."""
 
@@ -106,6 +102,7 @@ class Run:
     failures: list[Failure] = field(default_factory=list)
     """In order of time; the first that is neither wrapper nor consequence is the cause."""
     outcome: str = "unknown"
+    """serving, degraded, crashed at startup, crashed at runtime, stopped, starting or unknown."""
     outcome_basis: tuple[Where, ...] = ()
     series: dict[str, Any] = field(default_factory=dict)
     """Summaries of runtime lines, JSON-ready."""

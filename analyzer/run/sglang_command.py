@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import shlex
 
+from analyzer.units import number_or_text
+
 ALIASES = {
     "tp": "tp_size",
     "tensor_parallel_size": "tp_size",
@@ -46,16 +48,7 @@ def parse_options(text: str) -> dict[str, str | int | float | bool]:
             key, _, value = word[2:].partition("=")
             key = key.replace("-", "_")
             name = ALIASES.get(key, key)
-            options[name] = _value(value) if value else True
+            options[name] = number_or_text(value) if value else True
         elif name and options[name] is True:
-            options[name] = _value(word)
+            options[name] = number_or_text(word)
     return options
-
-
-def _value(text: str) -> str | int | float:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text

@@ -13,6 +13,7 @@ from typing import Any
 
 from analyzer.events import Event
 from analyzer.run.facts import Facts, Where
+from analyzer.units import number_or_text
 
 ARGUMENT_KINDS = frozenset({"launch_command", "server_args", "non_default_args", "engine_init", "engine_dump"})
 
@@ -86,22 +87,13 @@ def read_flags(text: str, model: str | None = None) -> dict[str, Any]:
         if number == 0 or word.startswith("--"):
             name, _, value = word.lstrip("-").partition("=")
             key = name.replace("-", "_")
-            given[key] = _plain(value) if value else True
+            given[key] = number_or_text(value) if value else True
         elif word in _SHORT:
             key = _SHORT[word]
         elif key and word != "\\":
-            given[key] = _plain(word)
+            given[key] = number_or_text(word)
             key = ""
     return given
-
-
-def _plain(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text
 
 
 def _write_differences(events: list[Event], facts: Facts) -> None:
