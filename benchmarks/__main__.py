@@ -18,7 +18,7 @@ from pathlib import Path
 from benchmarks import peers
 from benchmarks.generate import STARTUP, write_access, write_log, write_postgres, write_quiet
 from benchmarks.lines import ROOT
-from benchmarks.live import latency
+from benchmarks.live import backlog, latency
 from benchmarks.measure import Measured, measure
 from benchmarks.table import Row, markdown
 
@@ -120,6 +120,7 @@ def fleet_and_live(folder: Path, runs: int) -> Iterator[Row]:
     shutil.rmtree(many)
     seconds, spread = latency(PROGRAM, STARTUP["sglang"], folder, runs)
     yield Row("kvautopsy follow, line to finding", note=f"{1000 * seconds:.0f} ms, spread {100 * spread:.0f} %")
+    yield from backlog(PROGRAM, folder, runs)
 
 
 def _peer_row(peer: peers.Peer, log: Path, folder: Path, runs: int, ending: str) -> Row:

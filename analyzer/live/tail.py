@@ -16,9 +16,10 @@ from analyzer.errors import UserError
 CHUNK = 1 << 18
 """Bytes of one read; so many at once are a backlog, which is then read in pieces of up to ``MOST``."""
 MOST = 4 << 20
-PIPE = 1 << 20
-"""Bytes that a pipe is asked to hold, so that its writer goes on while what it wrote is being read."""
-REFILL = 0.002
+PIPES = (4 << 20, 1 << 20)
+"""Bytes that a pipe is asked to hold, so that its writer goes on while what it wrote is being read; the system may
+allow the smaller one only."""
+REFILL = 0.005
 """Seconds that the writer of a full pipe gets to write more before what there is is taken as it is."""
 POLL = 0.02
 """Seconds between two looks at a file that has nothing new: well under the 100 ms a finding may take."""
@@ -104,11 +105,13 @@ def follow_stdin(stop: threading.Event) -> Iterator[bytes]:
 
 def _widen(descriptor: int) -> None:
     """Lets a pipe hold more, where the system knows how; anything else stays as it is."""
-    with contextlib.suppress(ImportError, AttributeError, OSError):
-        import fcntl
+    for size in PIPES:
+        with contextlib.suppress(ImportError, AttributeError, OSError):
+            import fcntl
 
-        if fcntl.fcntl(descriptor, fcntl.F_GETPIPE_SZ) < PIPE:
-            fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, PIPE)
+            if fcntl.fcntl(descriptor, fcntl.F_GETPIPE_SZ) < size:
+                fcntl.fcntl(descriptor, fcntl.F_SETPIPE_SZ, size)
+            return
 
 
 def _gather(descriptor: int) -> bytes:
