@@ -25,6 +25,11 @@ if TYPE_CHECKING:
 
     from analyzer.bulk.lane import Lane
 
+_MOST_SINGLES = 0.4
+"""Share of the lines of a block without a template above which the whole block is read line by line."""
+_SAMPLE = 500
+_AT_ONCE = 2048
+"""Lines framed at a time: all records of a block at once would take much memory."""
 _CHECKED = 5
 """Lines of each template and block that are read the ordinary way, too, to see that the columns say the same."""
 
@@ -62,10 +67,22 @@ class Block(Rows):
         claims = templates.claim(self.lines, column, self.lane.engine)
         where = self.lane.folder.where
         pids = [pid for pid in self.building.pids if where(self.source, pid) is self.building]
+        if self._is_strange(claims.rest, column, quiet, pids):
+            self._folded = len(self.lines)
+            self._ordinary(0, self._folded)
+            return
         claims.rest = self.heard(claims.rest, column, quiet, pids)
         rest = self.with_neighbours(self._sorted_out(claims))
         self._keep(rest)
         self._fold_in_order(rest)
+
+    def _is_strange(self, rest: list[int], column: pl.Series, quiet: Quiet, pids: list[int]) -> bool:
+        """Whether too many lines are of no template and not quiet, by a sample: the ordinary way is quicker then."""
+        most = _MOST_SINGLES * len(self.lines)
+        if len(rest) <= most:
+            return False
+        sample = rest[:: max(1, len(rest) // _SAMPLE)]
+        return len(self.heard(sample, column, quiet, pids)) / len(sample) * len(rest) > most
 
     def _sorted_out(self, claims: Claims) -> list[int]:
         """Keeps the claims that the run is ready for; the rows to be read one by one."""
@@ -187,8 +204,8 @@ class Block(Rows):
 
     def _ordinary(self, begin: int, end: int) -> None:
         """Reads rows one by one."""
-        if begin < end:
-            self.lane.take(self.lane.framer.feed(self.data(begin, end)), self._watch)
+        for at in range(begin, end, _AT_ONCE):
+            self.lane.take(self.lane.framer.feed(self.data(at, min(end, at + _AT_ONCE))), self._watch)
 
     def _watch(self, record: Record, event: Event | None) -> None:
         """Folds what came before a line that goes into the same series."""
@@ -253,6 +270,8 @@ class Block(Rows):
         if upto <= begin:
             return
         self._folded = upto
+        if not (self._claims or self._asides or self._errors):
+            return
         parts = []
         counted = 0
         for claim, effect in self._claims:

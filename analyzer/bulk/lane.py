@@ -25,7 +25,7 @@ Take = Callable[[Iterable[Record], "Before | None"], None]
 
 LEAST = 1 << 18
 """Bytes of a chunk below which setting up columns takes longer than reading the lines."""
-_POOR_BLOCKS = 4
+_POOR_BLOCKS = 2
 """Blocks in a row of which less than half went by columns: this log is not made of what the lane knows."""
 _TRIED_AGAIN = 64
 """Blocks after which it is tried again."""
@@ -78,7 +78,8 @@ class Lane:
         return True
 
     def _ordinary(self, data: bytes) -> None:
-        self.take(self.framer.feed(data), None)
+        for at in range(0, len(data), LEAST):
+            self.take(self.framer.feed(data[at : at + LEAST]), None)
 
     def _block(self, data: bytes) -> None:
         """Whole lines."""
