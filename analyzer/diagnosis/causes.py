@@ -83,6 +83,7 @@ STARTUP: dict[str, str] = {
     "fail-affinity": "NUMA or CPU set",
     "fail-weights-mismatch": "tensor shapes do not fit the config",
     "fail-device-limit": "an on-chip limit of the device",
+    "fail-host-limit": "a limit of the process or host is reached: open files, threads",
 }
 
 RUNTIME: dict[str, str] = {
@@ -96,6 +97,7 @@ RUNTIME: dict[str, str] = {
     "crash-native-fault": "segmentation fault or abort on the host",
     "crash-kernel-unsupported": "a kernel does not support what it was called with",
     "crash-watchdog": "the watchdog ended a stalled server",
+    "crash-host-limit": "a limit of the process or host was reached: open files, threads",
     "crash-killed": "ended from outside; no error of its own",
 }
 
