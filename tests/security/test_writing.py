@@ -82,3 +82,27 @@ def test_interrupt_between_write_and_rename(tmp_path: Path, monkeypatch: pytest.
         write_whole(target, b"new")
     assert target.read_text() == "the old one"
     assert [path.name for path in tmp_path.iterdir()] == ["report.html"]
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize("command", ["explain", "events"])
+def test_a_signal_while_reading(tmp_path: Path, command: str, number: signal.Signals) -> None:
+    """A sentence and a shell's exit status; the old report stays and nothing lies beside it."""
+    fifo, target = tmp_path / "fifo", tmp_path / "report.html"
+    os.mkfifo(fifo)
+    target.write_text("the old one")
+    args = [command, str(fifo), *(["-o", str(target)] if command == "explain" else [])]
+    child = subprocess.Popen(
+        [sys.executable, "-m", "analyzer", *args], cwd=ROOT, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE
+    )
+    with fifo.open("wb") as log:  # it has opened its input, and the end of that never comes
+        log.write(SAMPLE.read_bytes())
+        log.flush()
+        time.sleep(0.3)
+        child.send_signal(number)
+        _, said = child.communicate(timeout=20)
+    assert child.returncode == 128 + number
+    word = {signal.SIGINT: "interrupted", signal.SIGTERM: "terminated"}[number]
+    assert said.decode() == f"kvautopsy: {word}\n"
+    assert target.read_text() == "the old one"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["fifo", "report.html"]
