@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 BULK_FROM = 2_000_000
 """Bytes of an input that are read line by line before columns are worth the loading of polars (0.2 s)."""
-BULK_CHUNK = 1 << 18
+BULK_CHUNK = 1 << 19
 """Least bytes of a chunk that is read by columns."""
 _BLOCK = 16 << 20
 """Bytes read at a time from there on."""
@@ -201,7 +201,7 @@ class Reader:
         self.summary.unrecognised_lines = max(0, self.summary.lines - self.summary.recognised_lines)
 
 
-def _gathered(chunks: Iterable[bytes]) -> Iterator[bytes]:
+def gathered(chunks: Iterable[bytes]) -> Iterator[bytes]:
     """``chunks`` of a long input put together to blocks, once so much was read that they are read by columns."""
     seen, held, size = 0, [], 0
     for chunk in chunks:
@@ -239,7 +239,7 @@ def read(paths: Sequence[str], options: Options | None = None) -> Analysis:
     for source in open_sources(paths):
         reader = analysis.reader(source.name)
         try:
-            for chunk in _gathered(source.chunks()):
+            for chunk in gathered(source.chunks()):
                 reader.feed(chunk)
         except UserError as error:
             if not reader.framer.lines:

@@ -23,8 +23,10 @@ Before = Callable[[Record, "Event | None"], None]
 Take = Callable[[Iterable[Record], "Before | None"], None]
 """Takes records the ordinary way; the second argument is called before each of them is folded."""
 
-LEAST = 1 << 18
+LEAST = 1 << 19
 """Bytes of a chunk below which setting up columns takes longer than reading the lines."""
+_AT_ONCE = 1 << 18
+"""Bytes framed at a time: all records of a block at once would take much memory."""
 _POOR_BLOCKS = 2
 """Blocks in a row of which less than half went by columns: this log is not made of what the lane knows."""
 _TRIED_AGAIN = 64
@@ -78,8 +80,8 @@ class Lane:
         return True
 
     def _ordinary(self, data: bytes) -> None:
-        for at in range(0, len(data), LEAST):
-            self.take(self.framer.feed(data[at : at + LEAST]), None)
+        for at in range(0, len(data), _AT_ONCE):
+            self.take(self.framer.feed(data[at : at + _AT_ONCE]), None)
 
     def _block(self, data: bytes) -> None:
         """Whole lines."""

@@ -108,13 +108,13 @@ def _read_source(source: Any, result: FileResult, options: ReadOptions) -> str:
 
     A cut file keeps the rows of what could be read. Raises ``UserError`` where that holds no log.
     """
-    from analyzer.pipeline import Analysis, Options
+    from analyzer.pipeline import Analysis, Options, gathered
 
     analysis = Analysis(Options(rule_dirs=tuple(Path(p) for p in options.rule_dirs)))
     reader = analysis.reader(source.name)
     cut = ""
     try:
-        for chunk in source.chunks():
+        for chunk in gathered(source.chunks()):
             reader.feed(chunk)
     except UserError as error:
         cut = str(error)

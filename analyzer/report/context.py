@@ -58,6 +58,10 @@ def _lines(chunks: Iterable[bytes], numbers: set[int]) -> dict[int, str]:
     lines: dict[int, str] = {}
     number, kept = 1, b""
     for chunk in chunks:
+        passed = chunk.count(b"\n")
+        if not kept and number not in numbers and numbers.isdisjoint(range(number, number + passed + 1)):
+            number += passed
+            continue
         *ended, rest = chunk.split(b"\n")
         for part in ended:
             if number in numbers:
