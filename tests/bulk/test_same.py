@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from analyzer import pipeline
+from analyzer.bulk import lane
 from analyzer.report import to_json
 from benchmarks.generate import write_log, write_quiet
 
@@ -43,6 +44,8 @@ def _report(
 ) -> tuple[dict[str, Any], int]:
     monkeypatch.setattr(pipeline, "BULK_FROM", start)
     monkeypatch.setattr(pipeline, "_BLOCK", block)
+    monkeypatch.setattr(pipeline, "BULK_CHUNK", 1 << 16)
+    monkeypatch.setattr(lane, "LEAST", 1 << 16)
     by_columns = 0
     opened = pipeline.Reader._open_lane
     lanes = []
