@@ -40,6 +40,13 @@ def _no_memory(fields: dict[str, Any], where: Where, facts: Facts) -> None:
     facts.add("pool.refused", True, where, rank="")
 
 
+def _cpu_below_target(fields: dict[str, Any], where: Where, facts: Facts) -> None:
+    _once(facts, "host.free", fields.get("free"), where)
+    _once(facts, "host.total", fields.get("total"), where)
+    _once(facts, "sizing.fraction", fields.get("fraction"), where)
+    _once(facts, "sizing.requested", fields.get("budget"), where)
+
+
 def _cpu_above_node(fields: dict[str, Any], where: Where, facts: Facts) -> None:
     _once(facts, "host.free", fields.get("free"), where)
     _once(facts, "host.total", fields.get("total"), where)
@@ -58,6 +65,7 @@ WRITERS: dict[str, Writer] = {
     "free_below_external_target": _below_target,
     "no_kv_memory": _no_memory,
     "cpu_kv_above_node": _cpu_above_node,
+    "cpu_below_target": _cpu_below_target,
     "state_blocks_below_seqs": _state_blocks,
 }
 """Shape of the catalogue -> what it proves."""
