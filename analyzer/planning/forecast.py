@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from analyzer.report.model import Report
 
 SCHEMA = "kvautopsy.plan/1"
+_LONGER = {"vllm": "VLLM_ALLOW_LONG_MAX_MODEL_LEN", "sglang": "SGLANG_ALLOW_OVERWRITE_LONGER_CONTEXT_LEN"}
+"""What makes an engine take a context that the model's config does not allow."""
 
 
 @dataclass(slots=True)
@@ -74,6 +76,17 @@ def _one(launch: Launch, scale: dict[str, float] | None) -> Forecast:
     if launch.folder.problems_with_weights and not launch.weights_total:
         return _untold(launch, "weight files are missing, cut off or refused (kvautopsy inspect names them)")
     return _sglang(launch, scale) if launch.engine == "sglang" else _vllm(launch, scale)
+
+
+def beyond_model(found: Forecast) -> str:
+    """What to say of a context that is longer than the model's own, which the engines refuse; "" for a shorter one."""
+    launch, own = found.launch, found.launch.folder.config.context
+    if not own or found.context <= own or any("override" in word for word in launch.other):
+        return ""
+    return (
+        f"The model's config allows {own:,} tokens: a context of {found.context:,.0f} is refused at the start, unless "
+        f"the config gets a RoPE scaling or the environment holds {_LONGER[launch.engine]}=1 (answers may be poor then)"
+    )
 
 
 def _untold(launch: Launch, trouble: str) -> Forecast:
@@ -154,7 +167,7 @@ def document(found: Forecast, judgement: Judgement) -> dict[str, Any]:
         "concurrency": found.concurrency,
         "trouble": found.trouble or None,
         "steps": list(found.steps),
-        "notes": found.notes,
+        "notes": [*found.notes, *filter(None, [beyond_model(found)])],
         "estimates": [
             {"name": e.name, "bytes": e.value, "low": e.low, "high": e.high, "basis": e.basis} for e in found.estimates
         ],

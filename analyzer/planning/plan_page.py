@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.planning.forecast import Forecast
+from analyzer.planning.forecast import Forecast, beyond_model
 from analyzer.report.ledger import ledger
 from analyzer.report.sheet import Sheet, bar
 from analyzer.units import GIB, show_bytes
@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from analyzer.planning.search import Answer, Target
 
 _ESTIMATED = frozenset({"activation peak", "outside torch", "CUDA graphs"})
+_ROOM = 20
+"""Columns that a note needs to stand beside its figure."""
 _COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 
 
@@ -50,8 +52,10 @@ def _limits(found: Forecast, sheet: Sheet) -> None:
     by = f" (bound by {bound})" if bound else ""
     sheet.add(("LIMITS", "bold"), f"    {found.running:,.0f} running{by}")
     if found.context:
-        full = f"{found.concurrency:.2f} requests of the full context at once"
-        sheet.add(f"          context {found.context:,.0f}: {full}")
+        full = f"{found.concurrency:,.2f} requests of the full context at once"
+        sheet.text(f"context {found.context:,.0f}: {full}", 10)
+        if beyond := beyond_model(found):
+            sheet.text(beyond, 10, "yellow")
     sheet.gap()
 
 
@@ -62,10 +66,18 @@ def _ledger(found: Forecast, sheet: Sheet) -> None:
     most = max(row.bytes for row in rows)
     sheet.add((f"WHERE {show_bytes(found.launch.total)} WILL GO", "bold"))
     for row in rows:
-        line = f"  {row.item:<22}{row.bytes / GIB:>9.2f}  {bar(row.bytes, most, 16, blocks=sheet.blocks):<16}"
-        note = "estimate" if row.item in _ESTIMATED else row.note
-        sheet.add(line, (f"  {note}", "dim"))
+        line = f"  {row.item:<22}{row.bytes / GIB:>9.2f}  {bar(row.bytes, most, 16, blocks=sheet.blocks):<16}  "
+        _noted(line, "estimate" if row.item in _ESTIMATED else row.note, sheet)
     sheet.gap()
+
+
+def _noted(line: str, note: str, sheet: Sheet) -> None:
+    """``line`` with ``note`` behind it, in as many lines as it needs; below it where too little room is left."""
+    if not note or sheet.width - len(line) >= _ROOM:
+        sheet.text(note, len(line), "dim", first=(line, ""))
+    else:
+        sheet.add(line)
+        sheet.text(note, 10, "dim")
 
 
 def _findings(judgement: Judgement, sheet: Sheet) -> None:
@@ -91,7 +103,7 @@ def _basis(found: Forecast, sheet: Sheet) -> None:
     sheet.add(("ESTIMATED", "bold"), " (give --like LOG of the same set-up to replace these)")
     for estimate in found.estimates:
         spread = f"{estimate.low / GIB:.2f} .. {estimate.high / GIB:.2f}"
-        sheet.add(f"  {estimate.name:<11}{estimate.value / GIB:>7.2f} GiB  ({spread})", (f"  {estimate.basis}", "dim"))
+        _noted(f"  {estimate.name:<11}{estimate.value / GIB:>7.2f} GiB  ({spread})  ", estimate.basis, sheet)
     for note in found.notes:
         sheet.text(note, 2)
     if found.launch.other:
@@ -113,3 +125,5 @@ def write_answer(answer: Answer | None, target: Target, sheet: Sheet) -> None:
     sheet.text(f"with {changes}: {found.tokens:,.0f} tokens ({found.low:,.0f} .. {found.high:,.0f}), "
                f"{found.running:,.0f} running", 10)  # fmt: skip
     sheet.text(answer.command, 10, "green")
+    if beyond := beyond_model(found):
+        sheet.text(beyond, 10, "yellow")

@@ -68,7 +68,10 @@ def _candidates(launch: Launch, target: Target) -> Iterator[dict[str, Any]]:
     fraction = "mem_fraction_static" if sglang else "gpu_memory_utilization"
     base: dict[str, Any] = {"context_length" if sglang else "max_model_len": target.context}
     running = "max_running_requests" if sglang else "max_num_seqs"
-    if launch.number(running) < target.concurrency or not launch.number(running):
+    limits: list[int | None] = [None]  # the engine's default serves as it is, unless room must be made
+    if not launch.number(running):
+        limits.append(target.concurrency)
+    elif launch.number(running) < target.concurrency:
         base[running] = target.concurrency
     given = launch.number(fraction)
     fractions: list[float | None] = [None, *(f for f in FRACTIONS if f > given)]
@@ -81,9 +84,9 @@ def _candidates(launch: Launch, target: Target) -> Iterator[dict[str, Any]]:
     chunks: list[int | None] = [None, 4096, 2048]
     chunk = "chunked_prefill_size" if sglang else "max_num_batched_tokens"
     ranks = [tp for tp in RANKS if tp >= launch.tp and _divides(launch, tp)]
-    options = itertools.product(ranks, states, kv, chunks, fractions)
+    options = itertools.product(ranks, states, kv, chunks, fractions, limits)
     tried: list[tuple[int, dict[str, Any]]] = []
-    for tp, state, kv_type, chunk_size, share in options:
+    for tp, state, kv_type, chunk_size, share, limit in options:
         changes = dict(base)
         cost = 0
         for name, value, price in (
@@ -92,6 +95,7 @@ def _candidates(launch: Launch, target: Target) -> Iterator[dict[str, Any]]:
             ("kv_cache_dtype", kv_type, 3),
             (chunk, chunk_size, 2),
             (fraction, share, 1),
+            (running, limit, 1),
         ):
             if value is not None:
                 changes[name] = value

@@ -12,7 +12,7 @@ from analyzer.errors import UserError
 from analyzer.evidence.model_dir import inspect_model
 from analyzer.planning.command import launch_of, target_of
 from analyzer.planning.forecast import Forecast, document, forecast, judge
-from analyzer.planning.plan_page import write
+from analyzer.planning.plan_page import write, write_answer
 from analyzer.planning.search import Target, search
 from analyzer.report.sheet import Sheet, cells
 from tests.evidence.packages import config_of, edit_json, hybrid, shard
@@ -153,6 +153,36 @@ def test_search_leaves_alone_what_is_enough(wrapper: Path) -> None:
     launch = launch_of("sglang", "0.5.18", H200, [str(wrapper), "--mem-fraction-static", "0.8"])
     answer = search(launch, Target(32_768, 4))
     assert answer is not None and set(answer.changes) <= {"context_length", "max_running_requests"}
+
+
+def test_search_does_not_lower_a_limit_that_is_enough(tmp_path: Path) -> None:
+    words = [str(hybrid(tmp_path / "m", layers=8)), "--max-model-len", "8192"]
+    answer = search(launch_of("vllm", "0.24.0", "80GiB", words), Target(16_384, 4))
+    assert answer is not None and answer.changes == {"max_model_len": 16_384}
+    assert "--max-num-seqs" not in answer.command
+
+
+@pytest.mark.parametrize("width", [50, 80, 110])
+def test_a_context_beyond_the_model_is_said_and_no_note_is_cut(wrapper: Path, width: int) -> None:
+    launch = launch_of("vllm", "0.24.0", H200, [str(wrapper)])
+    longer = 2 * (launch.folder.config.context or 0)
+    answer = search(launch, Target(longer, 1))
+    sheet = Sheet(width)
+    found = forecast(launch)
+    write(found, judge(found), sheet)
+    within = text_of(sheet)
+    assert "RoPE" not in within
+    assert "peak of a batch of 8,192 tokens, before profiling" in within
+    assert "not asked for: gpu_memory_utilization 0.92" in within
+    sheet = Sheet(width)
+    write_answer(answer, Target(longer, 1), sheet)
+    assert f"a context of {longer:,} is refused at the start" in text_of(sheet)
+
+
+def text_of(sheet: Sheet) -> str:
+    """What a sheet says, its lines joined."""
+    lines = ("".join(p if isinstance(p, str) else p[0] for p in line) for line in sheet.lines)
+    return " ".join(" ".join(lines).split())
 
 
 @pytest.mark.parametrize("width", [80, 110])
