@@ -15,6 +15,7 @@ _GLOBAL = {"--help", "-h", "--version", "--install-completion", "--show-completi
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command line and leaves with the exit status of contract.md."""
     args = list(sys.argv[1:] if argv is None else argv)
+    _open_streams()
     end_in_order()
     try:
         from analyzer.cli.app import build_app
@@ -31,8 +32,18 @@ def main(argv: Sequence[str] | None = None) -> None:
     sys.exit(status if isinstance(status, int) else 0)
 
 
+def _open_streams() -> None:
+    """What is printed to a closed stream (``>&-``) goes nowhere."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+
+
 def _with_default_command(args: list[str]) -> list[str]:
-    """``kvautopsy server.log`` and ``… | kvautopsy`` mean ``kvautopsy explain …``."""
+    """``kvautopsy server.log`` and ``… | kvautopsy`` mean ``kvautopsy explain …``; so do its options alone.
+
+    A word that looks like a path is one, even if nothing is there: that is then said of it.
+    """
     if not args:
         return args if sys.stdin is None or sys.stdin.isatty() else ["explain"]
     first = args[0]
@@ -40,13 +51,12 @@ def _with_default_command(args: list[str]) -> list[str]:
 
     if first in SHORT or first in _GLOBAL or "_KVAUTOPSY_COMPLETE" in os.environ:
         return args
-    from pathlib import Path
-
+    if first.startswith("-") or any(sign in first for sign in "./*?"):
+        return ["explain", *args]
     try:
-        is_path = first == "-" or (not first.startswith("-") and Path(first).exists())
-    except OSError:  # longer than any name
-        is_path = False
-    return ["explain", *args] if is_path else args
+        return ["explain", *args] if os.path.lexists(first) else args
+    except (OSError, ValueError):  # no name of a file
+        return args
 
 
 def _say_usage(error: Exception) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import difflib
 import functools
 import importlib
 import os
@@ -38,6 +39,12 @@ class _LazyGroup(TyperGroup):
 
     def list_commands(self, ctx: Any) -> list[str]:
         return [name for name in SHORT if name not in HIDDEN]
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        if args and args[0] not in SHORT:
+            near = difflib.get_close_matches(args[0], self.list_commands(ctx), 1)
+            ctx.fail(f"There is neither a command nor a file '{args[0]}'." + (f" Is {near[0]} meant?" if near else ""))
+        return super().resolve_command(ctx, args)
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         if cmd_name not in SHORT:

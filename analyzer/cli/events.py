@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
 
 import typer
 
 from analyzer.cli.common import Paths, paths_or_stdin
+from analyzer.errors import UserError
 
 
 def command(
@@ -25,6 +27,8 @@ def command(
         ),
     ] = None,
 ) -> int:
+    for name in kind or ():
+        _check(name)
     if output is not None:
         return _export(paths_or_stdin(paths), output, frozenset(kind or ()))
     from analyzer.listing import all_events, list_events, list_unrecognised
@@ -44,7 +48,19 @@ def command(
     for line in lines:
         found += 1
         typer.echo(line)
+    if kind and not found and not unrecognised:
+        typer.echo(f"no line of the input is of the kind {' or '.join(kind)}", err=True)
     return 0 if found or unrecognised else 3
+
+
+def _check(kind: str) -> None:
+    """Raises ``UserError`` for a kind that no grammar names."""
+    from analyzer.parsing import default_catalog
+
+    kinds = {shape.kind for shape in default_catalog().shapes}
+    if kind not in kinds:
+        near = get_close_matches(kind, kinds, 1)
+        raise UserError(f"--kind {kind}: no grammar names this kind" + (f"; is {near[0]} meant?" if near else ""))
 
 
 def _export(paths: list[str], folder: Path, kinds: frozenset[str]) -> int:

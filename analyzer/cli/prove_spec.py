@@ -27,14 +27,12 @@ def command(
     format: Annotated[Literal["text", "json"], typer.Option("--format", "-f", help="How to print.")] = "text",
 ) -> int:
     from analyzer.live.spec_proof import REFUTED, as_json, prove
-    from analyzer.pipeline import read_runs
+    from analyzer.pipeline import read
     from analyzer.redact import clean
 
     options = options_from(model_dir=model_dir, draft_dir=draft_dir, metrics=metrics, url=url)
-    runs = read_runs(paths_or_stdin(paths), options)
-    proofs = [prove(run) for run in runs]
-    if not proofs:
-        return 3
+    analysis = read(paths_or_stdin(paths), options)
+    proofs = [prove(run) for run in analysis.runs()]
     if format == "json":
         typer.echo(clean(json.dumps([as_json(p) for p in proofs], indent=1, default=str)))
     else:
@@ -48,4 +46,6 @@ def command(
                 if layer.how:
                     typer.echo(clean(f"       {'':24} {layer.how}"))
             typer.echo(clean(f"{proof.text}\n"))
+    if not any(i.recognised_lines for i in analysis.inputs):
+        return 3
     return int(any(p.verdict == REFUTED for p in proofs))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -24,6 +25,8 @@ def launch_of(
     weights: str = "",
 ) -> Launch:
     """The launch that ``words`` (model folder and engine flags) describe. Raises ``UserError`` for what is wrong."""
+    if version and not re.match(r"v?\d+\.\d", version):
+        raise UserError(f"--version {version}: write it like 0.5.17")
     flags = parse_flags(engine, words)
     folders = [word for word in flags.positional if Path(word).exists()]
     if not folders and flags.positional:
