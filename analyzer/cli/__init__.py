@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from analyzer.cli.stopping import end_in_order, stopped
 from analyzer.errors import UserError
@@ -36,7 +37,7 @@ def _open_streams() -> None:
     """What is printed to a closed stream (``>&-``) goes nowhere."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
-            setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115
+            setattr(sys, name, Path(os.devnull).open("w"))  # noqa: SIM115
 
 
 def _with_default_command(args: list[str]) -> list[str]:
