@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING
 
 from analyzer.bulk import effects
 from analyzer.bulk.claims import Claim, Claims, Templates, last_below, runs_of
+from analyzer.bulk.outer import OuterForm
 from analyzer.bulk.quiet import Quiet
 from analyzer.bulk.rows import Rows, without
 from analyzer.bulk.singles import Singles
 from analyzer.bulk.template import ACCESS
 from analyzer.events import Event
-from analyzer.framing.plain import read_plain
 from analyzer.framing.record import Record
 from analyzer.run.building import Building
 from analyzer.run.facts import Where
@@ -37,8 +37,10 @@ _CHECKED = 5
 class Block(Rows):
     """The lines of one block and the run that they belong to."""
 
-    def __init__(self, lane: Lane, building: Building, lines: Sequence[str], ascii_only: bool) -> None:
-        super().__init__(lane.framer, lane.catalog, lane.engine, lines, ascii_only)
+    def __init__(
+        self, lane: Lane, building: Building, lines: Sequence[str], ascii_only: bool, outer: OuterForm
+    ) -> None:
+        super().__init__(lane.framer, lane.catalog, lane.engine, lines, ascii_only, outer)
         self.lane = lane
         self.building = building
         self._claims: list[tuple[Claim, str]] = []
@@ -61,28 +63,29 @@ class Block(Rows):
 
     def read(self, templates: Templates, quiet: Quiet) -> None:
         """Sorts the lines and folds them."""
-        import polars as pl
 
-        column = pl.Series("line", self.lines, dtype=pl.String)
-        claims = templates.claim(self.lines, column, self.lane.engine)
-        where = self.lane.folder.where
-        pids = [pid for pid in self.building.pids if where(self.source, pid) is self.building]
-        if self._is_strange(claims.rest, column, quiet, pids):
+        claims = templates.claim(self.texts, self.column, self.lane.engine)
+        pids = [pid for pid in self.building.pids if self._where(pid) is self.building]
+        if self._is_strange(claims.rest, quiet, pids):
             self._folded = len(self.lines)
             self._ordinary(0, self._folded)
             return
-        claims.rest = self.heard(claims.rest, column, quiet, pids)
+        claims.rest = self.heard(claims.rest, quiet, pids)
         rest = self.with_neighbours(self._sorted_out(claims))
         self._keep(rest)
         self._fold_in_order(rest)
 
-    def _is_strange(self, rest: list[int], column: pl.Series, quiet: Quiet, pids: list[int]) -> bool:
+    def _is_strange(self, rest: list[int], quiet: Quiet, pids: list[int]) -> bool:
         """Whether too many lines are of no template and not quiet, by a sample: the ordinary way is quicker then."""
         most = _MOST_SINGLES * len(self.lines)
         if len(rest) <= most:
             return False
         sample = rest[:: max(1, len(rest) // _SAMPLE)]
-        return len(self.heard(sample, column, quiet, pids)) / len(sample) * len(rest) > most
+        return len(self.heard(sample, quiet, pids)) / len(sample) * len(rest) > most
+
+    def _where(self, pid: int | None) -> Building | None:
+        """The run that lines of this block go to."""
+        return self.lane.folder.where(self.source, self.outer.stream, pid)
 
     def _sorted_out(self, claims: Claims) -> list[int]:
         """Keeps the claims that the run is ready for; the rows to be read one by one."""
@@ -104,7 +107,7 @@ class Block(Rows):
             effect = effects.INERT
         if (
             not effect
-            or self.lane.folder.where(self.source, template.pid) is not self.building
+            or self._where(template.pid) is not self.building
             or not effects.ready_for(self.building, template, effect)
             or (template.expression and not self._agrees(claim, effect))
             or (effect == ACCESS and not answers.learn(claim))
@@ -128,7 +131,7 @@ class Block(Rows):
         singles = Singles(effects.effect_of)
         rest = []
         for row in rows:
-            plain = read_plain(self.source, self.base + row, self.lines[row])
+            plain = self.plain_at(row)
             if plain is None:
                 rest.append(row)
                 continue
@@ -136,7 +139,7 @@ class Block(Rows):
             event = self.lane.catalog.match(record, self.lane.engine)
             if event is not None and singles.take(row, record, event):
                 continue
-            here = self.lane.folder.where(self.source, record.pid) is self.building
+            here = self._where(record.pid) is self.building
             if here and effects.is_aside(self.building, record, event):
                 self._asides.append((row, record, event))
             else:
@@ -184,7 +187,7 @@ class Block(Rows):
             at = self._until_free(at, begin)
             if at < begin:
                 self.lane.take(self.lane.framer.skip(0, 0), self._watch)  # what was held back may begin a run
-            if self.lane.folder.where(self.source, None) is not self.building:
+            if self._where(None) is not self.building:
                 self._fold(at)
                 self._folded = count
                 self._ordinary(at, count)
@@ -258,7 +261,7 @@ class Block(Rows):
         building.answered_more(count, order + active - begin + 1, self.record_at(active).time)
         if building.answered is None:
             for row in self._active:
-                if begin <= row < end and ' - "' in self.lines[row] and " HTTP/" in self.lines[row]:
+                if begin <= row < end and ' - "' in self.texts[row] and " HTTP/" in self.texts[row]:
                     building.answered = Where.of(self.record_at(row))
                     return
 

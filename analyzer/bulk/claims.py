@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from analyzer.bulk.quiet import is_marked
 from analyzer.bulk.template import Template, learn
 from analyzer.framing.plain import read_plain
 from analyzer.parsing import Catalog
@@ -120,7 +121,7 @@ class Templates:
         return [found[expression] for expression, count in counts.most_common() if count >= _COMMON]
 
     def _of(self, line: str, engine: str) -> Template | None:
-        plain = read_plain("", 1, line)
+        plain = None if is_marked(line) else read_plain("", 1, line)
         found = self.catalog.find(plain.record.text, engine) if plain is not None else None
         return learn(plain, line, *found, self.every) if plain is not None and found is not None else None
 

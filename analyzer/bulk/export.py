@@ -8,13 +8,13 @@ the fields of the kind in base units, always the same ones (null where a line la
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Protocol
 
 from analyzer.bulk.claims import Claim, Templates, runs_of
-from analyzer.bulk.quiet import MARKED, Quiet
+from analyzer.bulk.outer import OuterForm
+from analyzer.bulk.quiet import Quiet
 from analyzer.bulk.rows import Rows, without
 from analyzer.bulk.tables import Kind, Tables
 from analyzer.bulk.template import ACCESS
@@ -87,23 +87,15 @@ class Exporter:
 
     def _block(self, text: str) -> None:
         """Whole lines."""
-        import polars as pl
-
         lines = text.split("\n")
         lines.pop()
-        rows = Rows(self.framer, self._catalog, self._engine, lines, text.isascii())
-        column = pl.Series("line", lines, dtype=pl.String)
-        claims = self._templates.claim(lines, column, self._engine)
+        rows = Rows(self.framer, self._catalog, self._engine, lines, text.isascii(), OuterForm())
+        claims = self._templates.claim(rows.texts, rows.column, self._engine)
         for claim in claims.found:
             if claim.template.kind == ACCESS:
                 claims.rest += self._take_strange(claim)
-        heard = rows.heard(sorted(claims.rest), column, self._quiet, self._pids)
-        marked = re.compile(MARKED).search
-        apart = [
-            row
-            for row in heard
-            if marked(rows.lines[row]) or rows.record_at(row).form != "log" or (row and rows.may_continue(row))
-        ]
+        heard = rows.heard(sorted(claims.rest), self._quiet, self._pids)
+        apart = [row for row in heard if rows.record_at(row).form != "log" or (row and rows.may_continue(row))]
         alone = self._in_order(rows, rows.with_neighbours(apart))
         taken = set(alone)
         for row in heard:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.bulk.block import Block
 from analyzer.bulk.claims import Templates
+from analyzer.bulk.outer import OuterForm
 from analyzer.bulk.quiet import Quiet, pieces
 from analyzer.framing import Framer
 from analyzer.framing.plain import read_plain
@@ -125,9 +126,9 @@ class Lane:
             plain = None if heard else read_plain("", 1, part[: part.index("\n")])
             yield part, plain is not None and plain.record.level == "" and part[0] == "["
 
-    def _building(self) -> Building | None:
+    def _building(self, stream: str = "") -> Building | None:
         """The run that plain lines without a pid belong to."""
-        return self.folder.where(self.framer.source, None)
+        return self.folder.where(self.framer.source, stream, None)
 
     def _pass_over(self, piece: str, building: Building) -> None:
         """Lines in which nothing is of interest."""
@@ -149,9 +150,10 @@ class Lane:
             self._quiet = Quiet.of(self.catalog)
         lines = text.split("\n")
         lines.pop()
-        building = self._building()
+        outer = OuterForm.common(lines, self.framer.peeler)
+        building = self._building(outer.stream)
         if building is None:
             self._ordinary(text.encode())
             return
-        block = Block(self, building, lines, text.isascii())
+        block = Block(self, building, lines, text.isascii(), outer)
         block.read(self._templates, self._quiet)

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
+from analyzer.framing.decode import clean
 from analyzer.parsing import Catalog
 from analyzer.run.building import SCARY_WORDS
 
@@ -25,6 +26,11 @@ _NAMES = r"Exit|Interrupt|Timeout|NotFound|Died|Dead|Closed|Group|NotImpl|NoSuch
 _RANKS = r"(?: [A-Z][A-Z_]*[0-9]+)*"
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}"
 _MOST_PIDS = 64
+
+
+def is_marked(line: str) -> bool:
+    """Whether decoding cleans ``line``: escape sequences, Markdown's and HTML's escapes."""
+    return re.search(MARKED, line) is not None and clean(line) != line
 
 
 def pieces(text: str) -> Iterator[str]:

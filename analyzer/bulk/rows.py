@@ -3,31 +3,44 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING
 
 from analyzer.bulk.claims import Claim
-from analyzer.bulk.quiet import Quiet, message_expression
+from analyzer.bulk.outer import OuterForm
+from analyzer.bulk.quiet import Quiet, is_marked, message_expression
 from analyzer.events import Event
 from analyzer.framing import Framer
 from analyzer.framing.blocks import Message
-from analyzer.framing.plain import read_plain
+from analyzer.framing.plain import Plain
 from analyzer.framing.record import Record
 from analyzer.parsing import Catalog
-
-if TYPE_CHECKING:
-    import polars as pl
 
 _MOST_RECORDS = 4096
 
 
 class Rows:
-    """The lines of one block, without their line feeds, where ``framer`` stands. ``engine`` is that of the run."""
+    """The lines of one block, without their line feeds, where ``framer`` stands. ``engine`` is that of the run.
 
-    def __init__(self, framer: Framer, catalog: Catalog, engine: str, lines: Sequence[str], ascii_only: bool) -> None:
+    ``lines`` are as they stand in the log, ``texts`` without the prefix ``outer``; a line that has another one is an
+    empty text.
+    """
+
+    def __init__(
+        self, framer: Framer, catalog: Catalog, engine: str, lines: Sequence[str], ascii_only: bool, outer: OuterForm
+    ) -> None:
+        import polars as pl
+
         self.framer = framer
         self.catalog = catalog
         self.engine = engine
         self.lines = lines
+        self.outer = outer
+        self.column = pl.Series("line", lines, dtype=pl.String)
+        """The texts once more, for polars."""
+        self.texts = lines
+        if outer.expression:
+            has = self.column.str.contains(outer.expression)
+            self.column = self.column.str.replace(outer.expression, "").zip_with(has, pl.Series([""], dtype=pl.String))
+            self.texts = self.column.to_list()
         self.source = framer.source
         self.base = framer.lines + 1
         """Number of the first line."""
@@ -38,12 +51,20 @@ class Rows:
         """The record of a row; one that is not plain stands there as it is."""
         record = self._records.get(row)
         if record is None:
-            number, line = self.base + row, self.lines[row]
-            plain = read_plain(self.source, number, line)
+            plain = self.plain_at(row)
             if len(self._records) > _MOST_RECORDS:
                 self._records.clear()
-            record = self._records[row] = plain.record if plain else Record(self.source, number, number, line)
+            number = self.base + row
+            record = plain.record if plain else Record(self.source, number, number, self.lines[row])
+            self._records[row] = record
         return record
+
+    def plain_at(self, row: int) -> Plain | None:
+        """The plain line in a row, if it is one and nothing in it must be cleaned."""
+        if is_marked(self.texts[row]):
+            return None
+        number = self.base + row
+        return self.outer.plain(self.source, number, self.lines[row], self.texts[row], self.framer.peeler)
 
     def event_at(self, row: int) -> Event | None:
         """The event of a row, None if it is not plain."""
@@ -59,16 +80,16 @@ class Rows:
         """These rows as they stood in the log."""
         return ("\n".join(self.lines[begin:end]) + "\n").encode()
 
-    def heard(self, rest: list[int], column: pl.Series, quiet: Quiet, pids: Iterable[int]) -> list[int]:
+    def heard(self, rest: list[int], quiet: Quiet, pids: Iterable[int]) -> list[int]:
         """Those of ``rest`` that may be of interest to somebody; ``pids`` are the processes known."""
         if not rest:
             return rest
-        messages = column.gather(rest).str.extract(message_expression(pids), 1)
+        messages = self.column.gather(rest).str.extract(message_expression(pids), 1)
         loud = messages.str.contains(quiet.loud_message).fill_null(True)
         return [
             row
             for row, heard in zip(rest, loud, strict=True)
-            if heard or (self.lines[row][0] != "[" and self.lines[row - 1][-1:] == ":")
+            if heard or (self.texts[row][0] != "[" and self.texts[row - 1][-1:] == ":")
         ]
 
     def with_neighbours(self, rest: list[int]) -> list[int]:
@@ -79,10 +100,10 @@ class Rows:
 
     def may_continue(self, row: int) -> bool:
         """Whether a row, which is read by itself, may belong to the plain line before it."""
-        line, before = self.lines[row], self.lines[row - 1]
+        line, before = self.texts[row], self.texts[row - 1]
         if line[:2] == "[2":
             return False
-        plain = read_plain(self.source, 1, line)
+        plain = self.plain_at(row)
         if plain is not None:  # vLLM repeats its header on each line of a record
             return bool(plain.record.module) and before.startswith(line[: plain.start])
         return Message.may_follow(self.record_at(row - 1))

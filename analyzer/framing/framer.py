@@ -42,10 +42,11 @@ class Framer:
         self.lines = 0
         """Physical lines so far."""
         self._reader = LineReader()
-        self._peeler = Peeler()
+        self.peeler = Peeler()
+        """Takes the prefixes of collectors off, and knows those that it has seen."""
         self._unwrapper = Unwrapper() if unwrap else None
         self._joiner = Joiner()
-        self._messages = MessageReader(source, self._joiner, self._peeler)
+        self._messages = MessageReader(source, self._joiner, self.peeler)
         self._parts: dict[str, tuple[str, int]] = {}
         self._sglang = engine.pattern("sglang").match
         self._vllm = engine.pattern("vllm").match
@@ -208,7 +209,7 @@ class Framer:
 
     def _line(self, line: str, number: int, last: int) -> None:
         """Any line: its outer prefixes off, a line that a collector cut in parts put together, then its messages."""
-        text, outer = self._peeler.peel(line)
+        text, outer = self.peeler.peel(line)
         if self._parts and (kept := self._parts.pop(outer.stream, None)) is not None:
             if outer.stamp:
                 text, number = kept[0] + text, kept[1]

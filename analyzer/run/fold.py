@@ -61,9 +61,9 @@ class RunFolder:
             self._by_pid[key].setdefault(record.pid, current)
         current.take(record, event, plan)
 
-    def where(self, source: str, pid: int | None) -> Building | None:
-        """The run that a plain record of ``source`` and ``pid`` would be added to, if it is known already."""
-        key = self._keys.get((source, ""))
+    def where(self, source: str, stream: str, pid: int | None) -> Building | None:
+        """The run that a record of ``source``, ``stream`` and ``pid`` would be added to, if it is known already."""
+        key = self._keys.get((source, stream))
         if key is None or (current := self._current.get(key)) is None:
             return None
         return current if pid is None else self._by_pid[key].get(pid)

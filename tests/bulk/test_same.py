@@ -123,3 +123,27 @@ def test_bytes_that_are_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     data = path.read_bytes()
     path.write_bytes(data[:1_000_000] + b"\xff\xfe\n" + data[1_000_000:])
     _same(path, monkeypatch, share=0.1)
+
+
+_COLLECTORS = {
+    "docker": "2026-09-12T10:{m:02}:{s:02}.{n:09}Z ",
+    "cri": "2026-09-12T10:{m:02}:{s:02}.{n:09}+02:00 stdout F ",
+    "compose": "inference-1  | ",
+    "journal": "Sep 12 10:{m:02}:{s:02} host-7 python3[4711]: ",
+    "kubectl": "[pod/llm-0/server] ",
+}
+
+
+@pytest.mark.parametrize("engine", ["sglang", "vllm"])
+@pytest.mark.parametrize("collector", sorted(_COLLECTORS))
+def test_behind_a_collector(engine: str, collector: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_log(tmp_path / "run.log", 2, engine, 2, 9)
+    chance = random.Random(9)
+    lines = path.read_text().splitlines(keepends=True)
+    for _ in range(20):
+        lines.insert(chance.randrange(2000, len(lines)), chance.choice(_FAULTS))
+    form = _COLLECTORS[collector]
+    lines = "".join(lines).splitlines(keepends=True)
+    whole = (form.format(m=i // 6000 % 60, s=i // 100 % 60, n=i * 7919 % 10**9) + line for i, line in enumerate(lines))
+    path.write_bytes("".join(whole).encode())
+    _same(path, monkeypatch, share=0.4)
