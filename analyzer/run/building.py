@@ -190,7 +190,7 @@ class Building:
         self.log.served(order, time)
 
     def aside(self, record: Record, event: Event | None) -> None:
-        """Takes a plain line that bears on no failure, out of turn: its place among the others is ``passed``'s business.
+        """Takes a plain line that bears on no failure, out of turn; its place among the others is known already.
 
         ``event`` is of a kind that is only kept and counted; without one the line is kept if it frightens.
         """
