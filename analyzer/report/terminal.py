@@ -21,6 +21,8 @@ UNKNOWN = 6
 CHOICES = 5
 """Findings that are mere information, more of which are only counted."""
 MARGIN = 10
+NAME = 15
+"""Columns that the name of an input needs beside its counts."""
 DUMP = 390
 """A longer proof line is a dump of arguments, whose second row says no more than its first."""
 SPARKS = 8
@@ -68,9 +70,12 @@ def write(report: Report, sheet: Sheet, *, noise: bool = False) -> None:
 def _inputs(report: Report, sheet: Sheet) -> None:
     for number, item in enumerate(report.inputs):
         counts = f"{item.lines:,} lines: {item.recognised_lines:,} recognised, {item.unrecognised_lines:,} not"
-        took = f"   {report.seconds:.2f} s" if report.seconds and number == 0 else ""
-        name = clip_path(item.source, max(12, sheet.width - len(counts) - len(took) - 3))
-        sheet.add((name, "bold"), ("   " + counts + took, "dim"))
+        said = counts + (f"   {report.seconds:.2f} s" if report.seconds and number == 0 else "")
+        if sheet.width - len(said) >= NAME:
+            sheet.add((clip_path(item.source, sheet.width - len(said) - 3), "bold"), ("   " + said, "dim"))
+        else:
+            sheet.add((clip_path(item.source, sheet.width), "bold"))
+            sheet.text(said, 2, "dim")
         if item.note:
             sheet.text(item.note, 2, "dim")
 
@@ -183,7 +188,11 @@ def _said(sheet: Sheet, title: str, said: Sequence[view.Said]) -> None:
         if row:
             text = "   ".join(s.text for s in row)
             lines = view.lines_text([n for s in row for n in s.lines])
-            sheet.ends([(f"{first:<{MARGIN}}", "bold"), (text, "")], [(lines, "dim")] if lines else [])
+            *above, last = [text] if cells(text) <= sheet.width - MARGIN else wrap(text, sheet.width - MARGIN)
+            for part in above:
+                sheet.add((f"{first:<{MARGIN}}", "bold"), part)
+                first = ""
+            sheet.ends([(f"{first:<{MARGIN}}", "bold"), (last, "")], [(lines, "dim")] if lines else [])
             first = ""
             row.clear()
 

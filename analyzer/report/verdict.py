@@ -131,5 +131,7 @@ def _without_pool(run: RunReport, stage: str) -> str:
         return "The server serves; the log does not show its pool"
     if run.outcome == "stopped":
         return "The server was stopped" + (f" {where}" if where else "") + "; the log does not show its pool"
+    if not where and not run.engine and run.outcome == "unknown":
+        return "No line was recognised as the output of an SGLang or vLLM server"
     ends = f"The log ends {where}" if where else "The log shows no stage of a start-up"
     return f"{ends}: it holds neither a pool nor a failure"

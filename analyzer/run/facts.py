@@ -23,8 +23,12 @@ class Where:
 
     @classmethod
     def of(cls, record: Record, index: int = 0) -> Where:
-        """Line ``index`` (from 0) of ``record``."""
+        """Line ``index`` (from 0) of ``record``; of a message that begins with an empty line, its first with words."""
         lines = record.text.split("\n", index + 1)
+        if not index and len(lines) > 1 and not lines[0].strip():
+            for number, line in enumerate(record.text.split("\n")):
+                if any(char.isalnum() for char in line):
+                    return cls(record.source, record.line_of(number), line[:400])
         return cls(record.source, record.line_of(index), lines[min(index, len(lines) - 1)][:400])
 
 

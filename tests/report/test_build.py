@@ -147,3 +147,12 @@ def test_a_log_that_ends_in_a_stage_names_the_stage() -> None:
     assert reported(run).verdict.startswith(
         "The log ends while it loaded weights: it holds neither a pool nor a failure"
     )
+
+
+def test_a_log_of_another_program_is_called_that() -> None:
+    run = Run(1, "nginx.log", first_line=1, last_line=9)
+    row = build([(run, None, None, Judgement())], [InputSummary("nginx.log", 9, 9, 0, 9)]).runs[0]
+    assert row.verdict == "No line was recognised as the output of an SGLang or vLLM server."
+    run.engine = "vllm"
+    row = build([(run, None, None, Judgement())], [InputSummary("nginx.log", 9, 9, 0, 9)]).runs[0]
+    assert "shows no stage of a start-up" in row.verdict

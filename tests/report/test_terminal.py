@@ -9,6 +9,7 @@ import sys
 import pytest
 from rich.console import Console
 
+from analyzer.report import view
 from analyzer.report.model import Evidence, Report
 from analyzer.report.sheet import bar, cells, clip, sparkline, wrap
 from analyzer.report.terminal import to_terminal
@@ -25,6 +26,16 @@ def shown(report: Report, width: int = 80, *, noise: bool = False, **console: ob
 @pytest.mark.parametrize("width", [60, 80, 100, 132])
 def test_no_line_is_wider_than_the_console(report: Report, width: int) -> None:
     assert max(cells(line) for line in shown(report, width).splitlines()) <= width
+
+
+@pytest.mark.parametrize("width", [40, 60, 80, 110])
+def test_no_statement_is_cut_off(report: Report, width: int) -> None:
+    words = " ".join(shown(report, width).split())
+    for number, run in enumerate(report.runs):
+        for said in [*view.pool_said(run), *view.limits_said(run)]:
+            for word in said.text.split():
+                assert word in words, (number, said)
+    assert f"{report.inputs[0].unrecognised_lines} not" in words
 
 
 def test_hostile_text_keeps_the_width_and_the_line_structure(hostile: Report) -> None:
