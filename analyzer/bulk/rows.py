@@ -93,9 +93,19 @@ class Rows:
         ]
 
     def with_neighbours(self, rest: list[int]) -> list[int]:
-        """``rest``, and the line before where a line may be a part of the same record."""
+        """``rest``, and the lines before and after that may be a part of the same record."""
         wanted = set(rest)
         wanted.update(row - 1 for row in rest if row and row - 1 not in wanted and self.may_continue(row))
+        for row in rest:
+            after = row + 1
+            if after < len(self.texts) and after not in wanted and self.texts[row][:1] != "[":
+                plain = self.plain_at(after)
+                if (
+                    plain is not None
+                    and plain.record.module
+                    and self.texts[row].startswith(self.texts[after][: plain.start])
+                ):
+                    wanted.add(after)
         return sorted(wanted)
 
     def may_continue(self, row: int) -> bool:
