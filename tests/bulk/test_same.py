@@ -147,3 +147,13 @@ def test_behind_a_collector(engine: str, collector: str, tmp_path: Path, monkeyp
     whole = (form.format(m=i // 6000 % 60, s=i // 100 % 60, n=i * 7919 % 10**9) + line for i, line in enumerate(lines))
     path.write_bytes("".join(whole).encode())
     _same(path, monkeypatch, share=0.4)
+
+
+def test_a_record_that_goes_on_under_its_header(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_log(tmp_path / "run.log", 2, "vllm", 1, 12)
+    lines = path.read_text().splitlines(keepends=True)
+    for at in range(3000, len(lines), 500):
+        place = next(i for i in range(at, len(lines)) if "Avg prompt throughput" in lines[i])
+        lines.insert(place, lines[place].partition("] ")[0] + "] Engine 000:\n")
+    path.write_bytes("".join(lines).encode())
+    _same(path, monkeypatch, share=0.5)
