@@ -127,10 +127,12 @@ class MessageReader:
             self._joiner.engine(record, repeated + " " if repeated.endswith("]") else repeated, cr)
         elif not text.strip() or (text.startswith("```") and len(text) < 20):
             self._joiner.blank(context.record(self._source, ""))
+        elif not (record := context.record(self._source, text)).text:  # nothing but a count of repetitions
+            self._joiner.blank(record)
         else:
             if cr and context.pid is None:
                 self._joiner.saw_cr()
-            self._joiner.raw(context.record(self._source, text))
+            self._joiner.raw(record)
 
     def _engine_record(self, text: str, header: re.Match[str], context: Context) -> Record:
         timed = header.re is engine.pattern("vllm") and not header[3]

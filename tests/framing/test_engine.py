@@ -121,3 +121,14 @@ def test_sglang_s_server_of_diffusion_models_prints_no_year() -> None:
     (record,) = framed("[12-16 14:27:10] Exit code: -9\n")
     assert (record.text, record.form) == ("Exit code: -9", "log")
     assert record.time is not None
+
+
+@pytest.mark.parametrize("above", ["", 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n'])
+@pytest.mark.parametrize(
+    "prefix", ["", " ", "(RayWorkerWrapper pid=3) ", "INFO 09-12 10:00:00 [a.py:1] ", "[2026-01-01 10:00:00] "]
+)
+def test_a_mark_of_repetition_that_stands_alone(above: str, prefix: str) -> None:
+    records = framed(f"{above}{prefix}[repeated 3x across cluster]\n  x = 1\nValueError: bad\n")
+    assert records and not any("across cluster" in r.text for r in records)
+    if above and len(prefix) < 2:
+        assert [r.text.splitlines()[-1] for r in records] == ["ValueError: bad"]
