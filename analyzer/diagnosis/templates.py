@@ -63,7 +63,8 @@ def _shown(value: Any, unit: str, spec: str) -> str:
         number = as_number(value)
         if isinstance(number, Unknown):
             return str(value)[:MAX_SHOWN]
-        return format(int(number) if spec.endswith("d") else float(number), spec)
+        text = format(int(number) if spec.endswith("d") else float(number), spec)
+        return f"{text[:-1]} %" if spec.endswith("%") else text
     if isinstance(value, list | tuple):
         return ", ".join(map(str, value))[:MAX_SHOWN]
     text = show(value, unit)
