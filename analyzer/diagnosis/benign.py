@@ -29,6 +29,12 @@ _WORDS = re.compile(
     r"error|exception|fail(?:ed|ure)|traceback|fatal|abort|panic|killed|cannot |could not", re.IGNORECASE
 )
 
+_SOURCE = re.compile(
+    r"\s*(?:> +)?(?:#\s|(?:raise|return)\s+[\w.]+\s*(?:\(|from\b|$)"
+    r"|(?:if|elif|for|while|with|def|async|class|try|except|else|finally)\b.*:\s*$|\w+=[\w.]+[,)]+\s*$)"
+)
+"""A line of a program's source, as test runners and tracebacks show it around the line that failed."""
+
 
 class BenignRules:
     """The rules on harmless lines, indexed by the event kinds that they name."""
@@ -97,7 +103,9 @@ def looks_grave(record: Record, *, recognised: bool) -> bool:
         return True
     if recognised or record.level.upper() in ("INFO", "DEBUG"):
         return False
-    return record.form in ("traceback", "stack") or _WORDS.search(record.text) is not None
+    if record.form in ("traceback", "stack"):
+        return True
+    return _WORDS.search(record.text) is not None and (bool(record.level) or _SOURCE.match(record.text) is None)
 
 
 def _hit(record: Record, rule: Rule) -> BenignHit:

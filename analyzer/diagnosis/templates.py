@@ -70,4 +70,7 @@ def _shown(value: Any, unit: str, spec: str) -> str:
     text = show(value, unit)
     if "\n" in text:  # a message of several lines: its first says what, the others advise
         text = next((line for line in text.splitlines() if line.strip()), "").strip()
-    return text if len(text) <= MAX_SHOWN else text[: MAX_SHOWN - 1] + "…"
+    if len(text) <= MAX_SHOWN:
+        return text
+    whole = text.rfind(". ", MAX_SHOWN // 2, MAX_SHOWN)  # rather whole sentences; the line itself is quoted as proof
+    return text[:whole] if whole > 0 else text[: MAX_SHOWN - 1] + "…"

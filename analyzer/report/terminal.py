@@ -23,8 +23,6 @@ CHOICES = 5
 MARGIN = 10
 NAME = 15
 """Columns that the name of an input needs beside its counts."""
-DUMP = 390
-"""A longer proof line is a dump of arguments, whose second row says no more than its first."""
 SPARKS = 8
 """Fewer points than this are figures, not a curve."""
 _COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
@@ -307,7 +305,7 @@ def _wrapped(text: str, width: int) -> list[str]:
 def _proofs(finding: Finding, sheet: Sheet, run: RunReport) -> None:
     """The lines that prove ``finding``, quoted; dumps of arguments and what is too much are named by number."""
     groups = view.grouped(finding.evidence)
-    telling = [g for g in groups if len(g[0].text) <= DUMP and not g[0].text.startswith("Traceback (")] or groups
+    telling = [g for g in groups if not view.is_dump(g[0].text) and not g[0].text.startswith("Traceback (")] or groups
     for proof, lines in telling[:PROOFS]:
         _proof(proof, lines, sheet, run)
     rest = [group for group in groups if not any(group is shown for shown in telling[:PROOFS])]
@@ -324,7 +322,7 @@ def _proof(proof: Evidence, lines: Sequence[int], sheet: Sheet, run: RunReport) 
     head = f"     {quote} {place}  "
     room = max(sheet.width - cells(head), 20)
     text = " ".join(proof.text.split())
-    rows = [clip(text, room)] if len(text) > DUMP else list(wrap(text, room))
+    rows = [clip(text, room)] if view.is_dump(text) else list(wrap(text, room))
     if len(rows) > QUOTED:
         rows[QUOTED - 1 :] = [clip(" ".join(rows[QUOTED - 1 :]), room)]
     sheet.add((head, "dim"), (rows[0], "italic"))
@@ -337,7 +335,10 @@ def _series(run: RunReport, sheet: Sheet) -> None:
     if not charts:
         return
     count = run.series.get("samples")
-    sheet.add(("WHILE SERVING", "bold"), (f"   {count:,} runtime lines" if isinstance(count, int) else "", "dim"))
+    sheet.add(
+        ("WHILE SERVING", "bold"),
+        (f"   {count:,} runtime line{'s' * (count > 1)}" if isinstance(count, int) else "", "dim"),
+    )
     width = min(40, sheet.width - 48)
     for chart in charts:
         drawn = (

@@ -7,6 +7,7 @@ import re
 from analyzer.report import view
 from analyzer.report.model import Finding, RunReport
 from analyzer.report.sheet import clip
+from analyzer.run.model import unprefixed
 
 _STAGES = {
     "arguments": "after reading its arguments", "init": "while it set up its processes",
@@ -39,7 +40,7 @@ def _failed(run: RunReport, stage: str) -> list[str]:
             finding.summary if finding else "The cause is not in this log; it is in another process or stream",
         ]
     if finding is not None:
-        return [head, _hedged(finding), _reason(finding.summary, failure.message if failure.lines else "")]
+        return [head, _hedged(finding), _reason(finding.summary, unprefixed(failure.message) if failure.lines else "")]
     what = failure.exception or "the last error"
     message = failure.message.split("\n", 1)[0][:160]
     text = f"{what} is the first error" + (f": {message}" if message else "")

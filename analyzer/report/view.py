@@ -11,7 +11,11 @@ from typing import Any
 
 from analyzer.report.ledger import TIGHTNESS
 from analyzer.report.model import Evidence, FactRow, Finding, LedgerRow, Report, RunReport, UndecidedRow
+from analyzer.run.model import unprefixed
 from analyzer.units import GIB, show, show_bytes
+
+DUMP, ASSIGNED = 390, 8
+"""Characters and assignments beyond which a proof line is a dump of arguments."""
 
 ENGINES = {"sglang": "SGLang", "vllm": "vLLM"}
 _BASIS = {"shapes": "from line shapes", "argument": "from an argument", "banner": ""}
@@ -203,13 +207,19 @@ def ledger_total(rows: Sequence[LedgerRow]) -> float:
     return sum(row.bytes - row.freed for row in rows)
 
 
+def is_dump(text: str) -> bool:
+    """Whether a proof line is a dump of arguments, whose second row says no more than its first."""
+    return len(text) > DUMP and text.count("=") + text.count("': ") > ASSIGNED
+
+
 def message_of(run: RunReport) -> str:
     """The failure's message, unless the finding that names its cause quotes it anyway."""
     failure, finding = run.failure, blamed(run)
     if failure is None:
         return ""
-    start = " ".join(failure.message.split())[:60]
-    return "" if finding is not None and start and start in " ".join(finding.summary.split()) else failure.message
+    message = unprefixed(failure.message)
+    start = " ".join(message.split())[:60]
+    return "" if finding is not None and start and start in " ".join(finding.summary.split()) else message
 
 
 def undecided_parts(run: RunReport) -> tuple[list[UndecidedRow], int]:

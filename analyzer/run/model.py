@@ -62,12 +62,21 @@ class Failure:
         return said or (f"no message, raised in {self.frames[-1].function}" if self.frames else "no message")
 
 
+_LOGGED = re.compile(r"(?:\[rank\d+\]:? ?)?\[[EWF]\d{3,4} [^\]\n]{1,90}\] ?(?:\[[^\]\n]{1,90}\] ?)?")
+
+
+def unprefixed(message: str) -> str:
+    """``message`` without the header that PyTorch's C++ logger puts before it (``[E520 22:23:46.5 file.cpp:18] ``)."""
+    match = _LOGGED.match(message)
+    return message if match is None else message[match.end() :]
+
+
 def headline(message: str) -> str:
     """The line of a failure's message that says most, without its full stop.
 
     Mostly the first one; pydantic, NCCL and triton put what matters on a later line.
     """
-    lines = [line.strip() for line in message.split("\n") if line.strip()] or [""]
+    lines = [line.strip() for line in unprefixed(message).split("\n") if line.strip()] or [""]
     best = lines[0]
     for before, line in pairwise(lines):
         if "validation error" in before or before == "Last error:" or re.match(r"at \d+:\d+:$", before):

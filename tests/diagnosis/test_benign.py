@@ -85,6 +85,20 @@ def test_words_and_levels() -> None:
     assert unknown(judged(scary)) == [1, 2, 4]
 
 
+def test_source_code_around_a_line_that_failed_alarms_nobody() -> None:
+    source = [
+        "# If an exception arises in process_outputs_socket task,", "if isinstance(outputs, Exception):",
+        "> raise self._format_exception(outputs) from None", "return_when=asyncio.FIRST_EXCEPTION)", "except OSError:",
+    ]  # fmt: skip
+    said = [
+        "raise the limit: opening the file failed", "return code 1, the job failed", "# of errors", "FAILED test_x",
+        "while loading: an error", "error=timeout", "E   ValueError: bad",
+    ]  # fmt: skip
+    scary = [record(n, text) for n, text in enumerate([*source, *said], 1)]
+    assert unknown(judged(scary)) == [6, 7, 9, 10, 11, 12]
+    assert unknown(judged([record(1, "# error", "WARNING")])) == [1]
+
+
 def test_what_belongs_to_a_failure_is_accounted_for() -> None:
     failure = Failure("E", "m", (Where("log", 30, "E: m"), Where("log", 20, "Traceback")), first_line=20)
     scary = [record(18, "error"), record(20, "Traceback\nE: m", form="traceback", last=30), record(25, "error")]

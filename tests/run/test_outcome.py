@@ -259,6 +259,9 @@ def test_probes_take_part(facts: dict[str, object], outcome: str) -> None:
         ("CUDA error: x.\nFor debugging", "CUDA error: x"),
         ("1 validation error for ModelConfig\n  Value error, not supported [type=value_error, input]", "not supported"),
         ("NCCL error\nLast error:\n\nno segment", "no segment"),
+        ("[E520 22:23:46.546600506 a.cpp:18] [PG ID 2 Rank 1] The watchdog ended: x.", "The watchdog ended: x"),
+        ("[rank1]:[E520 22:23:46.5 a.cpp:18] [Rank 1] The watchdog ended", "The watchdog ended"),
+        ("[Errno 2] No such file: 'x'", "[Errno 2] No such file: 'x'"),
         ("", ""),
     ],
 )
