@@ -159,14 +159,14 @@ def apply(
     building: Building, claims: Iterable[tuple[Claim, str]], record_at: series.RecordAt, event_at: EventAt
 ) -> None:
     """Counts the lines of ``claims`` in ``building`` and lets the engines' folders take them."""
-    import polars as pl
 
     kinds: dict[tuple[str, str, str], list[pl.DataFrame]] = {}
     for claim, effect in claims:
         kinds.setdefault((claim.template.engine, claim.template.kind, effect), []).append(claim.frame)
     metrics: dict[str, list[pl.DataFrame]] = {}
+    statistics: list[pl.DataFrame] = []
     for (engine, kind, effect), frames in kinds.items():
-        frame = frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed").sort("row")
+        frame = _in_order(frames)
         building.kinds[kind] += frame.height
         if plan_of(engine, kind).engine:
             building.votes[engine] += frame.height
@@ -180,16 +180,25 @@ def apply(
         elif isinstance(folder, VllmFolder) and effect == TOTALS:
             frame = _totals(folder, frame)
         elif isinstance(folder, VllmFolder) and effect == DECODE:
-            _statistics(folder, frame, record_at, event_at)
+            statistics.append(frame)
         if effect == RETRACTED and isinstance(folder, SglangFolder | VllmFolder):
             _retracted(folder.series, frame, "retracted", record_at)
         if effect in (DECODE, SERIES, SPEC, TOTALS) and frame.height:
             metrics.setdefault(engine, []).append(_metrics(frame, effect))
+    if statistics:  # of several kinds, where versions are mixed: their rates are added in the order of the lines
+        folder = building.folders["vllm"]
+        assert isinstance(folder, VllmFolder)
+        _statistics(folder, _in_order(statistics), record_at, event_at)
     for engine, frames in metrics.items():
         folder = building.folders[engine]
         assert isinstance(folder, SglangFolder | VllmFolder)
-        whole = pl.concat(frames, how="diagonal_relaxed").sort("row") if len(frames) > 1 else frames[0]
-        series.fold(folder.series, whole, record_at)
+        series.fold(folder.series, _in_order(frames), record_at)
+
+
+def _in_order(frames: list[pl.DataFrame]) -> pl.DataFrame:
+    import polars as pl
+
+    return frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed").sort("row")
 
 
 def _metrics(frame: pl.DataFrame, effect: str) -> pl.DataFrame:

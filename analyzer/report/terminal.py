@@ -335,10 +335,8 @@ def _series(run: RunReport, sheet: Sheet) -> None:
     if not charts:
         return
     count = run.series.get("samples")
-    sheet.add(
-        ("WHILE SERVING", "bold"),
-        (f"   {count:,} runtime line{'s' * (count > 1)}" if isinstance(count, int) else "", "dim"),
-    )
+    lines = f"   {count:,} runtime line{'s' * (count > 1)}" if isinstance(count, int) else ""
+    sheet.add(("WHILE SERVING", "bold"), (lines, "dim"))
     width = min(40, sheet.width - 48)
     for chart in charts:
         drawn = (

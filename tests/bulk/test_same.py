@@ -157,3 +157,19 @@ def test_a_record_that_goes_on_under_its_header(tmp_path: Path, monkeypatch: pyt
         lines.insert(place, lines[place].partition("] ")[0] + "] Engine 000:\n")
     path.write_bytes("".join(lines).encode())
     _same(path, monkeypatch, share=0.5)
+
+
+def test_statistics_of_two_versions_in_one_log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    old = (
+        "INFO 11-30 02:44:51 [metrics.py:486] Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 14.{} "
+        "tokens/s, Running: 4 reqs, Swapped: 0 reqs, Pending: 0 reqs, GPU KV cache usage: 0.1%, "
+        "CPU KV cache usage: 0.0%."
+    )
+    new = (
+        "INFO 11-30 02:44:51 [loggers.py:335] Engine 000: Avg prompt throughput: 8.0 tokens/s, Avg generation "
+        "throughput: 32.{} tokens/s, Running: 1 reqs, Waiting: 0 reqs, "
+        "GPU KV cache usage: 0.0%, Prefix cache hit rate: 0.0%"
+    )
+    path = tmp_path / "mixed.log"
+    path.write_text("".join(f"{(old, new)[n % 3 > 1].format(n % 7)}\n" for n in range(12_000)))
+    _same(path, monkeypatch, 0.4)
