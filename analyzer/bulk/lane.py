@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -28,6 +28,8 @@ LEAST = 1 << 19
 """Bytes of a chunk below which setting up columns takes longer than reading the lines."""
 _AT_ONCE = 1 << 18
 """Bytes framed at a time: all records of a block at once would take much memory."""
+_MOST_LINES = 200_000
+"""Lines of a block: what is kept of each takes a hundred times the memory of a line of three letters."""
 _POOR_BLOCKS = 2
 """Blocks in a row of which less than half went by columns: this log is not made of what the lane knows."""
 _TRIED_AGAIN = 64
@@ -67,7 +69,8 @@ class Lane:
             return
         if begin:
             self._ordinary(chunk[:begin])
-        self._block(chunk[begin:end])
+        for block in _blocks(chunk[begin:end]):
+            self._block(block)
         if end < len(chunk):
             self._ordinary(chunk[end:])
 
@@ -157,3 +160,16 @@ class Lane:
             return
         block = Block(self, building, lines, text.isascii(), outer)
         block.read(self._templates, self._quiet)
+
+
+def _blocks(data: bytes) -> Iterator[bytes]:
+    """``data``, whole lines, in parts of no more than about ``_MOST_LINES``."""
+    parts = 1 + data.count(b"\n") // _MOST_LINES
+    at = 0
+    for part in range(1, parts):
+        end = data.find(b"\n", max(at, len(data) * part // parts)) + 1
+        if end > at:
+            yield data[at:end]
+            at = end
+    if at < len(data):
+        yield data[at:]
