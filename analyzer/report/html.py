@@ -109,7 +109,7 @@ def _failure(run: RunReport, blamed: Finding | None) -> Html | None:
     if failure is None:
         return None
     message = view.message_of(run)
-    place = ", ".join(p for p in (failure.process, " ".join(failure.ranks[:8]), failure.stage) if p)
+    place = view.place_of_failure(failure, 8)
     return _section(
         "What failed",
         el("p", el("b", failure.exception or failure.cause), f"  {place}", "  ", _lines(failure.lines)),

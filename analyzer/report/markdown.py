@@ -107,7 +107,7 @@ def _failure(run: RunReport, blamed: Finding | None) -> str:
     failure = run.failure
     if failure is None:
         return ""
-    place = ", ".join(p for p in (failure.process, " ".join(failure.ranks[:8]), failure.stage) if p)
+    place = view.place_of_failure(failure, 8)
     head = f"### What failed\n\n**{plain(failure.exception or failure.cause)}** {plain(place)}{_lines(failure.lines)}"
     said = view.message_of(run)
     message = block([line[:300] for line in said.splitlines()[:12]]) if said else ""

@@ -148,13 +148,11 @@ def _failure(run: RunReport, sheet: Sheet) -> Finding | None:
     if failure is None:
         return None
     sheet.add(("WHAT FAILED", "bold red"))
-    place = ", ".join(p for p in (failure.process, " ".join(failure.ranks[:4]), failure.stage) if p)
-    head = failure.exception or failure.cause
-    left: list[Piece] = [
-        ("  " + clip(head, sheet.width - 24), "bold"),
-        (f"   {clip(place, 30)}" if place else "", "dim"),
-    ]
-    sheet.ends(left, [(view.lines_text(failure.lines), "dim")])
+    place = view.place_of_failure(failure, 4)
+    head, lines = clip(failure.exception or failure.cause, sheet.width - 24), view.lines_text(failure.lines)
+    room = max(sheet.width - cells(head) - cells(lines) - 7, 20)
+    left: list[Piece] = [("  " + head, "bold"), (f"   {clip(place, room)}" if place else "", "dim")]
+    sheet.ends(left, [(lines, "dim")])
     if message := view.message_of(run):
         sheet.text(message[:600], 4)
     if failure.frame:

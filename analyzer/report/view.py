@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from analyzer.report.ledger import TIGHTNESS
-from analyzer.report.model import Evidence, FactRow, Finding, LedgerRow, Report, RunReport, UndecidedRow
+from analyzer.report.model import Evidence, FactRow, FailureRow, Finding, LedgerRow, Report, RunReport, UndecidedRow
 from analyzer.run.model import unprefixed
 from analyzer.units import GIB, show, show_bytes
 
@@ -207,18 +207,24 @@ def ledger_total(rows: Sequence[LedgerRow]) -> float:
     return sum(row.bytes - row.freed for row in rows)
 
 
+def place_of_failure(failure: FailureRow, most: int) -> str:
+    """Process, at ``most`` so many of its ranks, and stage of a failure; what says the same twice is said once."""
+    ranks = [rank for rank in failure.ranks if rank != failure.process]
+    return ", ".join(part for part in (failure.process, " ".join(ranks[:most]), failure.stage) if part)
+
+
 def is_dump(text: str) -> bool:
     """Whether a proof line is a dump of arguments, whose second row says no more than its first."""
     return len(text) > DUMP and text.count("=") + text.count("': ") > ASSIGNED
 
 
 def message_of(run: RunReport) -> str:
-    """The failure's message, unless the finding that names its cause quotes it anyway."""
+    """The failure's message, unless the finding that names its cause quotes its first line anyway."""
     failure, finding = run.failure, blamed(run)
     if failure is None:
         return ""
     message = unprefixed(failure.message)
-    start = " ".join(message.split())[:60]
+    start = " ".join(message.strip().split("\n", 1)[0].split()).rstrip(".: ")[:60]
     return "" if finding is not None and start and start in " ".join(finding.summary.split()) else message
 
 

@@ -82,6 +82,38 @@ def test_a_failed_run_says_what_died_and_the_cause_once(report: Report) -> None:
     assert "The advice printed" in page
 
 
+def test_a_process_that_is_its_own_rank_is_named_once(report: Report) -> None:
+    report.runs = report.runs[1:]
+    failure = report.runs[0].failure
+    assert failure is not None
+    failure.process, failure.ranks, failure.stage = "Worker_TP3", ["Worker_TP3", "Worker_TP1"], "weights"
+    assert "ValueError   Worker_TP3, Worker_TP1, weights" in shown(report)
+
+
+def test_an_exception_is_quoted_in_rows_and_a_dump_of_arguments_in_one(report: Report) -> None:
+    run = report.runs[0]
+    report.runs = [run]
+    said = "CUDA out of memory. Tried to allocate 896.00 MiB. " + "The process has much memory in use. " * 10
+    dump = "ServerArgs(" + ", ".join(f"option_{n}='value'" for n in range(60)) + ")"
+    run.findings[0].evidence = [Evidence("x.log", 3, said), Evidence("x.log", 4, dump)]
+    rows = shown(report).splitlines()
+    at = next(n for n, row in enumerate(rows) if "CUDA out of memory" in row)
+    assert rows[at + 1].strip().startswith("│") and rows[at + 2].rstrip().endswith("..")
+    assert "option_0" not in "\n".join(rows) and "and l. 4" in "\n".join(rows)
+
+
+def test_a_message_whose_first_line_the_finding_quotes_is_not_repeated(report: Report) -> None:
+    run = report.runs[1]
+    assert run.failure is not None
+    finding = view.blamed(run)
+    assert finding is not None
+    run.failure.message = "Ninja build failed. Output:\n[1/4] nvcc -x\nFAILED"
+    finding.summary = "The compiler refused it: Ninja build failed. Output."
+    assert view.message_of(run) == ""
+    finding.summary = "The compiler refused it."
+    assert view.message_of(run) == run.failure.message
+
+
 def test_several_runs_begin_with_a_table(report: Report) -> None:
     page = shown(report)
     assert page.index("2 runs: 1 crashed at startup, 1 stopped") < page.index("RUN 1") < page.index("RUN 2")
