@@ -50,10 +50,23 @@ def run_local(paths: Iterable[str], options: ReadOptions, *, workers: int | None
                 pool = ProcessPoolExecutor(count, mp_context=context, initializer=_begin)
                 pending = deque((p, pool.submit(read_file, p, options)) for p, _ in pending)
     finally:
+        results = getattr(pool, "_result_queue", None)  # a pool that is shut down knows it no more
         pool.shutdown(wait=False, cancel_futures=True)
         if not done:  # interrupted: nobody waits for the files that are being read
             for worker in multiprocessing.active_children():
                 worker.kill()
+            _end(results)
+
+
+def _end(results: object) -> None:
+    """Lets a pool whose workers were killed see that no more results come.
+
+    One of them may have died in the middle of a result: the pool waits for the rest of it as long as somebody could
+    write it, and this process still could (Python 3.11).
+    """
+    writer = getattr(results, "_writer", None)
+    if writer is not None:
+        writer.close()
 
 
 def _begin() -> None:
