@@ -15,6 +15,8 @@ from typing import Any
 from analyzer.framing import engine
 
 _MAX_LAYERS = 8
+_COUNTED = 6
+"""Lines in a row whose numbers go up by one, after which these are the lines' numbers."""
 _SIDES = "│┃║"
 """Sides of the frame that terminal programs draw around a log (k9s, lazydocker, rich)."""
 _RFC3339 = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
@@ -35,7 +37,7 @@ _PATTERNS = {
     "short": r"(\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{3,6})(?: (?=\S))?",
     "severity": rf"(?:{engine.LEVELS}|NOTICE|DEFAULT) (?={_RFC3339} )",  # Google's log export
     "logger": rf"- [A-Za-z_][\w.]* - (?:{engine.LEVELS}) - ?",  # python's logging around what a child printed
-    "srun": r" *(\d{1,4}): ",
+    "srun": r" *(\d{1,8}): ",
     "pm2": r"(\d+\|[\w.-]+) *\| ",
     "quote": r"(?:> ?)+",
     "frame": r' *File "[^"]{1,400}", line \d',
@@ -77,6 +79,8 @@ class Peeler:
     def __init__(self) -> None:
         self._names: set[str] = set()
         self._quoted = False
+        self._number = self._counted = 0
+        """The last line's number, and how many lines in a row were numbered; -1 once the numbers are no lines'."""
         self._heads: dict[str, int] = {}
         self._learnt: list[re.Pattern[str]] = []
 
@@ -117,6 +121,7 @@ class Peeler:
             rest = _bracket(text, outer)
         if first.isdigit() or first == " ":
             rest = _numeric(text, outer)
+            rest = self._task(text, outer) if rest is None else rest
         elif first == ">":
             rest = self._quote(text)
         elif first == "-" and outer.stamp:
@@ -140,6 +145,22 @@ class Peeler:
                         outer.stream = outer.stream or re.sub(r"\d+", "", match[0]).strip(" |:>-[]")
                     return text[match.end() :]
         return rest
+
+    def _task(self, text: str, outer: Outer) -> str | None:
+        """``3: text``: the task's number that srun prints, or the line's number, which is one more in each line."""
+        match = _pattern("srun").match(text)
+        if match is None:
+            return None
+        number, at = int(match[1]), match.end()
+        if self._counted >= 0 and number != self._number:
+            self._counted = self._counted + 1 if number == self._number + 1 else -1 if number <= self._number else 0
+            self._number = number
+        if self._counted >= _COUNTED:
+            return text[at:]
+        if _pattern("start").match(text, at) is None or number >= 10_000:
+            return None
+        outer.process = match[1]
+        return text[at:]
 
     def _quote(self, text: str) -> str | None:
         match = _pattern("quote").match(text)
@@ -200,9 +221,6 @@ def _numeric(text: str, outer: Outer) -> str | None:
         return text[match.end() :]
     if text[2:3] == "-" and (match := _pattern("short").match(text)):
         outer.stamp = outer.stamp or match[1]
-        return text[match.end() :]
-    if (match := _pattern("srun").match(text)) and _pattern("start").match(text, match.end()):
-        outer.process = match[1]
         return text[match.end() :]
     if match := _pattern("pm2").match(text):
         outer.stream = _join(outer.stream, match[1])

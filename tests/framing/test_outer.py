@@ -167,3 +167,20 @@ def test_a_cut_traceback_that_is_quoted_or_stands_further_in(head: str) -> None:
     (record,) = framed("".join(f"{head}{line}\n" for line in lines))
     assert record.form == "traceback"
     assert record.text.endswith("RuntimeError: NPU out of memory")
+
+
+def test_numbers_of_lines_are_no_tasks() -> None:
+    lines = [f"(EngineCore pid=7) INFO 09-12 10:00:00 [core.py:{n}] message {n}" for n in range(8)]
+    lines += ["Traceback (most recent call last):", '  File "a.py", line 3, in run', "    f()", "ValueError: bad", ""]
+    lines += [f"(EngineCore pid=7) INFO 09-12 10:00:01 [core.py:{n}] message {n}" for n in range(8, 12)]
+    records = framed("".join(f"{n:>4}: {line}\n" for n, line in enumerate(lines, 9_994)))
+    (traceback,) = [r for r in records if r.form == "traceback"]
+    assert traceback.text.splitlines() == lines[8:12]
+    assert [r.text for r in records if r.form == "log"] == [f"message {n}" for n in range(12)]
+    assert {r.process for r in records if r.form == "log"} == {"EngineCore"}
+
+
+def test_tasks_of_srun_keep_their_numbers() -> None:
+    line = "[2026-11-30 02:55:49] Load weight begin. avail mem=139.13 GB"
+    records = framed("".join(f"{task}: {line}\n" for _ in range(5) for task in (0, 1, 2, 3)))
+    assert [r.process for r in records] == list("0123") * 5
