@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from analyzer.bulk.claims import Claim
-from analyzer.bulk.template import ACCESS, ANSWER, COLUMNS, POSITIONS, Column, Template
+from analyzer.bulk.template import ACCESS, ANSWER, COLUMNS, GREATEST, POSITIONS, Column, Template
 from analyzer.events import Event
 from analyzer.framing.record import Record
 
@@ -62,7 +62,7 @@ def _values(record: Record, event: Event) -> dict[str, Any] | None:
         if name == POSITIONS:
             values[name] = sum(map(float, _RATE.findall(str(value))))
         elif name in COLUMNS:
-            if not isinstance(value, int | float) or value != value or isinstance(value, bool):
+            if not isinstance(value, int | float) or value != value or isinstance(value, bool) or abs(value) > GREATEST:
                 return None
             values[name] = value
     return values

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from analyzer.bulk.claims import Claim
+from analyzer.bulk.template import GREATEST
 from analyzer.events import Event
 from analyzer.parsing import Catalog
 from analyzer.redact import clean, clean_value
@@ -22,7 +23,6 @@ _MASKED_HINTS = (
     r"|auth|bearer|://|[^ -~]"
 )
 """Texts without any of these are shown as they are (``analyzer.redact``)."""
-_GREATEST = (1 << 63) - 1
 Kind = tuple[str, str]
 """Engine and kind of event."""
 
@@ -144,7 +144,7 @@ class Tables:
 
 def _plain(value: Any, name: str) -> Any:
     """A field's value as a cell; a nested one as JSON, a whole number that no column holds as null."""
-    if isinstance(value, int) and abs(value) > _GREATEST:
+    if isinstance(value, int) and abs(value) > GREATEST:
         return None
     if isinstance(value, str | dict | list | tuple):
         value = clean_value(value, name)

@@ -12,6 +12,8 @@ from analyzer.run.series import METRICS
 
 COLUMNS = frozenset(METRICS) | {"retracted", "emitted", "draft_tokens"}
 """Fields that the folding of a run looks at in every line."""
+GREATEST = (1 << 63) - 1
+"""No column holds a greater whole number."""
 POSITIONS = "positions"
 """Field with a list of rates: acceptance by position of the draft."""
 
