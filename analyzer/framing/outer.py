@@ -48,7 +48,7 @@ _PATTERNS = {
 }
 
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
-_TEXT_KEYS = ("log", "message", "MESSAGE", "msg", "text", "line")
+_TEXT_KEYS = ("log", "message", "MESSAGE", "msg", "text", "line", "textPayload")
 
 
 @cache

@@ -33,6 +33,9 @@ _STAMP = re.compile(
     rb"|(?P<month>[A-Z][a-z]{2}) {1,2}(?P<day>\d{1,2})(?P<year>, \d{4} @)? (?P<clock>\d\d:\d\d:\d\d(?:[.,]\d{1,9})?)"
     rb"|(?P<short>\b\d\d-\d\d \d\d:\d\d:\d\d)"
 )
+_KEY = re.compile(rb'\s+"(\w{1,40})": ')
+_OWN = re.compile(rb'"(?:@?timestamp|time|ts)": ?"(\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(?:\.\d{1,9})?)')
+"""The time of an entry of a log service, in an object on one line."""
 _MONTHS = (b"Jan", b"Feb", b"Mar", b"Apr", b"May", b"Jun", b"Jul", b"Aug", b"Sep", b"Oct", b"Nov", b"Dec")
 _REACH, _REACH_JSON = 200, 4000
 """Bytes of a line in which its time is looked for."""
@@ -121,11 +124,16 @@ class Trend:
 
 def _time(line: bytes) -> tuple[str, bytes] | None:
     """The form of the first time in ``line``, and the time as bytes that sort."""
-    match = _STAMP.search(line, 0, _REACH_JSON if line.startswith(b"{") else _REACH)
+    json = line.startswith(b"{")
+    if json and (own := _OWN.search(line, 0, _REACH_JSON)) is not None:
+        return "entry", own[1].replace(b"T", b" ")
+    match = _STAMP.search(line, 0, _REACH_JSON if json else _REACH)
     if match is None:
         return None
     if match["full"]:
-        return "full", match["full"].replace(b"T", b" ").replace(b",", b".")
+        key = _KEY.match(line)  # in an export with a key on each line, the service's time is not the server's
+        form = "full" if key is None else f"full {key[1].decode(errors='replace')}"
+        return form, match["full"].replace(b"T", b" ").replace(b",", b".")
     if match["short"]:
         return "short", match["short"]
     if match["month"] not in _MONTHS:

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from analyzer.errors import UserError
+from analyzer.sources.exports import entries_of_exports
 from analyzer.sources.limits import DEFAULT, Limits, Meter
 from analyzer.sources.newest_first import in_order
 from analyzer.sources.remote import is_remote, objects, unreachable
@@ -53,7 +54,7 @@ def _ordered(source: Source) -> Source:
 
     def read() -> Iterator[bytes]:
         notes.clear()
-        return in_order(source.chunks(), notes)
+        return in_order(entries_of_exports(source.chunks(), notes), notes)
 
     return Source(source.name, read, notes=notes)
 

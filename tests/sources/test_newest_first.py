@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import json
 import random
 from collections.abc import Iterator
 from pathlib import Path
@@ -197,3 +198,23 @@ def test_events_are_listed_as_they_stand(tmp_path: Path) -> None:
         record.line for record, event in records_and_events([str(path)]) if event and event.kind == "kv_cache_allocated"
     )
     assert b"KV Cache is allocated" in lines[place - 1]
+
+
+def test_an_entry_s_own_time_decides_not_one_in_its_text(tmp_path: Path) -> None:
+    lines = SAMPLE.read_text().split("\n")
+    entries = [
+        json.dumps({"textPayload": line, "timestamp": f"2020-07-01T10:{n // 60:02}:{n % 60:02}.5Z"})
+        for n, line in enumerate(lines)
+    ]
+    log = tmp_path / "export.jsonl"
+    log.write_text("\n".join(reversed(entries)) + "\n")
+    (read,), (whole,) = explain([str(log)]).runs, explain([str(SAMPLE)]).runs
+    assert (read.verdict, [f.rule for f in read.findings]) == (whole.verdict, [f.rule for f in whole.findings])
+
+
+def test_keys_on_lines_of_their_own_are_followed_apart() -> None:
+    entry = '  "textPayload": "[2026-11-30 03:00:{0:02}] x",\n  "timestamp": "2026-11-30T05:00:{0:02}.5Z"\n'
+    data = "".join(entry.format(n) for n in range(30, 0, -1)).encode()
+    assert ordered(data) == (upside_down(data), [TURNED])
+    data = "".join(entry.format(n) for n in range(30)).encode()
+    assert ordered(data) == (data, [])

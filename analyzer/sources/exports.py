@@ -1,0 +1,165 @@
+"""One JSON document that a log service answered (Loki, CloudWatch, Google Cloud, Elasticsearch): its entries as lines.
+
+Such a document holds all lines of a log in strings, often newest first, on one physical line or spread over many. It is
+read whole, up to a bound, and given as one JSON object a line, oldest first, which is what collectors write. Whatever
+is no such document, or is cut off, passes as it is.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+from analyzer.errors import UserError
+
+MOST = 32 << 20
+"""Bytes of a document that are held."""
+HEAD = 256
+"""Bytes that decide whether an input may be one."""
+DEPTH = 8
+"""Levels of nesting in which entries are looked for."""
+FEWEST = 2
+"""Entries below which nothing is taken apart."""
+
+NOTE = "an export of a log service: its entries are read oldest first, and line numbers count them"
+
+_BEGIN = re.compile(
+    rb"\s*(?:\[\s*\{|\{\s*\"(?:status|data|events|logEvents|entries|hits|took|result|results|searchedLogStreams)\"\s*:)"
+)
+_TEXTS = ("textPayload", "message", "MESSAGE", "log", "line", "msg")
+_NESTED = ("jsonPayload", "_source", "attributes")
+_STAMPS = ("timestamp", "@timestamp", "time", "ts")
+_NAMES = ("pod", "pod_name", "container", "container_name", "logStreamName", "app")
+_ISO = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?")
+
+
+@dataclass(frozen=True, slots=True)
+class _Entry:
+    text: str
+    key: tuple[str, str]
+    """The kind of time and the time as text that sorts; empty without one."""
+    stamp: str = ""
+    name: str = ""
+
+
+def entries_of_exports(chunks: Iterator[bytes], notes: list[str]) -> Iterator[bytes]:
+    """``chunks``, or the entries of the document that they hold; ``notes`` is told of the latter.
+
+    An error of ``chunks`` is raised after what could be read was given.
+    """
+    held: list[bytes] = []
+    size, failure, ended = 0, None, True
+    try:
+        for chunk in chunks:
+            held.append(chunk)
+            size += len(chunk)
+            if (size >= HEAD and not _BEGIN.match(b"".join(held)[:HEAD])) or size > MOST:
+                ended = False
+                break
+    except UserError as error:
+        failure = error
+    data = b"".join(held) if ended and failure is None and held and _BEGIN.match(held[0][:HEAD]) else b""
+    if data and (entries := _read(data)):
+        held.clear()
+        notes.append(NOTE)
+        yield from _lines(entries)
+        return
+    held.reverse()
+    while held:
+        yield held.pop()
+    if failure is not None:
+        raise failure
+    if not ended:
+        yield from chunks
+
+
+def _read(data: bytes) -> list[_Entry]:
+    """The entries of a document, oldest first; none if it is not one."""
+    try:
+        document = json.loads(data)
+    except (ValueError, RecursionError):
+        return []
+    entries = list(_found(document, "", DEPTH))
+    if len(entries) < FEWEST:
+        return []
+    if all(e.key[0] for e in entries) and len({e.key[0] for e in entries}) == 1:
+        if entries[0].key > entries[-1].key:
+            entries.reverse()  # lines of the same instant keep their order, too
+        entries.sort(key=lambda e: e.key)
+    return entries
+
+
+def _found(value: Any, name: str, depth: int) -> Iterator[_Entry]:
+    if depth < 0:
+        return
+    if isinstance(value, list):
+        for item in value:
+            if _is_pair(item):
+                yield _Entry(item[1], ("number", f"{int(item[0]):020}"), name=name)
+            else:
+                yield from _found(item, name, depth - 1)
+    elif isinstance(value, dict):
+        if (text := _text(value)) is not None:
+            key, stamp = _time(value)
+            yield _Entry(text, key, stamp, _name(value) or name)
+            return
+        name = _name(value) or name
+        for inner in value.values():
+            if isinstance(inner, list | dict):
+                yield from _found(inner, name, depth - 1)
+
+
+def _is_pair(item: Any) -> bool:
+    """Whether ``item`` is Loki's ``[nanoseconds, line]``."""
+    return (
+        isinstance(item, list) and len(item) >= 2 and all(isinstance(i, str) for i in item[:2])
+        and item[0].isascii() and item[0].isdigit() and len(item[0]) <= 20
+    )  # fmt: skip
+
+
+def _text(entry: dict[str, Any]) -> str | None:
+    for holder in (entry, *(entry[key] for key in _NESTED if isinstance(entry.get(key), dict))):
+        for key in _TEXTS:
+            if isinstance(holder.get(key), str):
+                return str(holder[key])
+    return None
+
+
+def _time(entry: dict[str, Any]) -> tuple[tuple[str, str], str]:
+    source = entry.get("_source")
+    for holder in (entry, source if isinstance(source, dict) else {}):
+        for key in _STAMPS:
+            value = holder.get(key)
+            if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
+                return ("number", f"{value:020}"), ""
+            if isinstance(value, str) and (match := _ISO.match(value)):
+                return ("date", f"{match[1]} {match[2]}.{match[3] or '':0<9}"), value
+    return ("", ""), ""
+
+
+def _name(holder: dict[str, Any]) -> str:
+    """The pod, container or stream that an entry, or the entries in it, came from."""
+    labels: list[Any] = [holder.get("stream"), holder.get("labels"), holder]
+    if isinstance(resource := holder.get("resource"), dict):
+        labels.insert(0, resource.get("labels"))
+    for label in labels:
+        if isinstance(label, dict):
+            found = next((label[key] for key in _NAMES if isinstance(label.get(key), str)), "")
+            if found:
+                return str(found)
+    return ""
+
+
+def _lines(entries: list[_Entry]) -> Iterator[bytes]:
+    several = len({e.name for e in entries}) > 1
+    timed = entries[0].key != entries[-1].key  # one time for all says nothing, and would hide what the lines say
+    for entry in entries:
+        about: dict[str, str] = {"message": entry.text.removesuffix("\n")}
+        if timed and entry.stamp:
+            about["timestamp"] = entry.stamp
+        if several and entry.name:
+            about["pod"] = entry.name
+        yield json.dumps(about, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
