@@ -63,7 +63,6 @@ class Block(Rows):
 
     def read(self, templates: Templates, quiet: Quiet) -> None:
         """Sorts the lines and folds them."""
-
         claims = templates.claim(self.texts, self.column, self.lane.engine)
         pids = [pid for pid in self.building.pids if self._where(pid) is self.building]
         if self._is_strange(claims.rest, quiet, pids):
@@ -167,7 +166,6 @@ class Block(Rows):
 
     def _keep(self, rest: list[int]) -> None:
         """Takes the rows to be read one by one out of the claims, and puts the lists of rows in order."""
-
         if not rest:
             return
         for claim, _ in self._claims:

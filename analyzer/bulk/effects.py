@@ -159,7 +159,6 @@ def apply(
     building: Building, claims: Iterable[tuple[Claim, str]], record_at: series.RecordAt, event_at: EventAt
 ) -> None:
     """Counts the lines of ``claims`` in ``building`` and lets the engines' folders take them."""
-
     kinds: dict[tuple[str, str, str], list[pl.DataFrame]] = {}
     for claim, effect in claims:
         kinds.setdefault((claim.template.engine, claim.template.kind, effect), []).append(claim.frame)
