@@ -46,7 +46,8 @@ def compile_template(text: str, scope: Scope) -> list[Any]:
 
 def fill(parts: list[Any], value_of: Callable[[Node], Any]) -> str:
     """The text with every hole filled by ``value_of(node)``."""
-    return "".join(part if isinstance(part, str) else _shown(value_of(part[0]), part[1], part[2]) for part in parts)
+    text = "".join(part if isinstance(part, str) else _shown(value_of(part[0]), part[1], part[2]) for part in parts)
+    return text.replace("….", "…")
 
 
 def plain(parts: list[Any]) -> str:

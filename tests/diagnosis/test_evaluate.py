@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from analyzer.diagnosis.evaluate import Evaluator, Unknown
 from analyzer.diagnosis.expression import parse
 from analyzer.diagnosis.nodes import Node
-from analyzer.diagnosis.templates import _shown
+from analyzer.diagnosis.templates import _shown, fill
 from analyzer.diagnosis.view import RunView
 from analyzer.events import Event
 from analyzer.framing.record import Record
@@ -184,4 +184,5 @@ def test_a_long_message_is_cut_at_the_end_of_a_sentence() -> None:
     long = "Out of memory. " + "Some words and more. " * 20
     assert _shown(long, "name", "").endswith("words and more") and len(_shown(long, "name", "")) < 300
     assert _shown("x" * 400, "name", "") == "x" * 299 + "…"
+    assert fill(["It said: ", [parse("a"), "name", ""], "."], lambda _: "x" * 400).endswith("xxx…")
     assert (_shown(0.125, "fraction", ".0%"), _shown(0.125, "fraction", ".1%")) == ("12 %", "12.5 %")
