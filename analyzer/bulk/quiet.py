@@ -18,6 +18,8 @@ _EMBEDDED = r"\[20| pid=|INFO|WARNING |ERROR |DEBUG |x across cluster\]"
 """What ``analyzer.framing.engine.looks_embedded`` looks for."""
 MARKED = r"[\x00-\x09\x0b-\x1f\\^&]|\[0m|\[0;0m|#033\[|\u241b"
 """What decoding may have to clean, and carriage returns."""
+_SIGNS = ("\\", "^", "&", "[0m", "[0;0m", "#033[", "\u241b")
+"""The printable ones of them."""
 _UNCLEAR_END = r"[: ]\n"
 """The end of a line that the next one may belong to."""
 _NAMES = r"Exit|Interrupt|Timeout|NotFound|Died|Dead|Closed|Group|NotImpl|NoSuchModule|Empty|OutOfMemory|refleaks"
@@ -30,7 +32,9 @@ _MOST_PIDS = 64
 
 def is_marked(line: str) -> bool:
     """Whether decoding cleans ``line``: escape sequences, Markdown's and HTML's escapes."""
-    return re.search(MARKED, line) is not None and clean(line) != line
+    if line.isprintable() and not any(map(line.__contains__, _SIGNS)):
+        return False
+    return clean(line) != line
 
 
 def pieces(text: str) -> Iterator[str]:

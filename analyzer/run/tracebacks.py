@@ -131,7 +131,10 @@ def exception_line(text: str) -> tuple[str, str] | None:
     """Class and message if ``text`` is the last line of a traceback standing alone (``ValueError: …``)."""
     if headed := _HEADED.match(text):
         return headed.group(1), headed.group(2)
-    match = _EXCEPTION.match(_MODULE.sub("", text.strip()))
+    bare = text.strip()
+    if " " in bare.partition(":")[0] and bare[:1] != "[":
+        return None  # no name of a class: most lines end here
+    match = _EXCEPTION.match(_MODULE.sub("", bare))
     if match is None or not looks_like_error_name(match.group(1)):
         return None
     return match.group(1), match.group(2) or ""
