@@ -7,7 +7,7 @@ import re
 from analyzer.report import view
 from analyzer.report.model import Finding, RunReport
 from analyzer.report.sheet import clip
-from analyzer.run.model import unprefixed
+from analyzer.run.model import headline, unprefixed
 
 _STAGES = {
     "arguments": "after reading its arguments", "init": "while it set up its processes",
@@ -95,6 +95,8 @@ def _reason(summary: str, message: str) -> str:
 
     ``message`` is empty if no line of the log says it.
     """
+    if "validation error" in message.split("\n", 1)[0]:  # pydantic counts first and says then
+        message = headline(message)
     text, quoted = " ".join(summary.split()), " ".join(message.split())
     first = _sentence(text)
     if not quoted or (first and any(c.isdigit() for c in first) and quoted[:40] not in first):

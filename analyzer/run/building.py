@@ -318,10 +318,15 @@ class Building:
             run.facts.add("end.unfinished", step, where, rank="")
             if self.last_time is not None and (begun := self.step_times.get(where.line)) is not None:
                 run.facts.add("end.waited", max(0.0, self.last_time - begun), where, rank="")
-        if run.outcome == "starting":
-            line = self.last.last_line
-            doing = f"while {found[0]}" if found else f"after stage {run.stage!r}"
-            run.notes.append(f"The log ends at line {line} {doing}, without an error and without an end.")
+        elif run.outcome == "starting":
+            after = f" after the {_REACHED[run.stage]}" if run.stage in _REACHED else ""
+            run.notes.append(f"The log ends at line {self.last.last_line}{after}, without an error and without an end.")
+
+
+_REACHED = {
+    "arguments": "arguments were read", "init": "processes began", "weights": "weights were loaded",
+    "pool": "pool was made", "graphs": "graphs were captured",
+}  # fmt: skip
 
 
 def _engine_by_frames(failures: list[Failure]) -> str | None:

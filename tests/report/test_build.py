@@ -130,6 +130,13 @@ def test_without_figures_in_the_finding_the_log_speaks_for_itself() -> None:
     assert row.verdict.endswith("A module is missing. The log says: \"No module named 'x'\".")
 
 
+def test_what_pydantic_says_is_quoted_without_its_count() -> None:
+    cause = finding("fail-argument", title="It does not fit", summary="They differ.", failure=True)
+    message = "1 validation error for ModelConfig\n  Value error, fp8 is not gptq [type=value_error, input_value=1]"
+    row = reported(died(message), Judgement([cause], failure_rule="KV010"))
+    assert row.verdict.endswith('It does not fit. The log says: "fp8 is not gptq".')
+
+
 def test_a_failure_that_no_rule_knows_is_quoted_and_not_explained() -> None:
     row = reported(died("boom\nsecond line"))
     assert row.failure is not None and row.failure.cause == "fail-unknown"

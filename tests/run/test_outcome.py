@@ -236,6 +236,15 @@ def test_unfinished_steps_are_named() -> None:
     assert run.facts.value("end.waited") == 300.0
 
 
+def test_where_a_log_ends_is_noted_unless_a_step_was_under_way() -> None:
+    lines = ("[2026-11-30 02:55:49] Load weight begin. avail mem=139.13 GB\n",
+             "[2026-11-30 02:55:50] Load weight end. type=X, dtype=torch.bfloat16, avail mem=9.00 GB, mem usage=130.13 GB.\n")  # fmt: skip
+    assert only(lines[0]).notes == []
+    assert only("".join(lines)).notes == [
+        "The log ends at line 2 after the weights were loaded, without an error and without an end."
+    ]
+
+
 @pytest.mark.parametrize(
     ("facts", "outcome"),
     [
