@@ -84,3 +84,31 @@ def test_the_commands_of_the_ci_page(tmp_path: Path) -> None:
         statuses.append(done.returncode)
     assert statuses == [1, 0, 0]
     assert {p.name for p in tmp_path.iterdir()} == {"report.json", "report.html", "report.junit.xml", "baseline.json"}
+
+
+def blocks_of(page: Path) -> list[tuple[str, str]]:
+    """(command, output) of each block of ``page`` that shows a run of kvautopsy."""
+    return re.findall(r"^```\n\$ kvautopsy ([^\n]+)\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize(("command", "shown"), blocks_of(ROOT / "README.md"), ids=lambda value: value[:10])
+def test_the_readme_shows_what_is_printed(command: str, shown: str) -> None:
+    env = {**os.environ, "PYTHONPATH": str(ROOT), "COLUMNS": "80", "PYTHONIOENCODING": "utf-8"}
+    words = [sys.executable, "-m", "analyzer", *command.split()]
+    done = subprocess.run(words, cwd=ROOT, env=env, capture_output=True, text=True, timeout=60)
+    printed, at = re.sub(r"\d+\.\d\d s\n", "0.00 s\n", done.stdout, count=1), 0
+    for number, part in enumerate(re.sub(r"\d+\.\d\d s\n", "0.00 s\n", shown, count=1).split("[...]\n")):
+        found = printed.find(part.strip("\n"), at)
+        assert found == 0 if number == 0 else found > at, f"README.md differs from what is printed: {part[:300]}"
+        at = found + len(part.strip("\n"))
+    assert printed[at:].strip() == ""
+
+
+def test_the_readme_counts_rules_and_shapes() -> None:
+    from analyzer.parsing import default_catalog
+
+    text = " ".join((ROOT / "README.md").read_text().split())
+    shapes, rules = re.search(r"About (\d+) message shapes", text), re.search(r"About (\d+) rules", text)
+    assert shapes and rules
+    assert abs(int(shapes[1]) - len(default_catalog().shapes)) <= 25
+    assert abs(int(rules[1]) - len(list((ROOT / "rules").rglob("*.yaml")))) <= 15
