@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -59,8 +60,7 @@ def all_rows(folder: Path, megabytes: float, runs: int) -> Iterator[Row]:
     for engine in ("sglang", "vllm"):
         log = write_log(folder / f"{engine}.log", megabytes, engine)
         small = write_log(folder / f"{engine}_small.log", min(megabytes, SLOW_MB), engine)
-        for command in ("explain", "events"):
-            asked = [*PROGRAM, command, str(log), *(["--fail-on", "never"] if command == "explain" else [])]
+        for command, asked in _commands(log, folder / "tables").items():
             yield Row(f"kvautopsy {command}, {engine} log", _mb(log), measure(asked, folder, runs))
         large, less = (list(peers.on_our_log(one, engine, folder)) for one in (log, small))
         for peer, slow in zip(large, less, strict=True):
@@ -83,6 +83,16 @@ def all_rows(folder: Path, megabytes: float, runs: int) -> Iterator[Row]:
         yield _peer_row(peer, path, folder, runs, "")
         path.unlink(missing_ok=True)
     yield from fleet_and_live(folder, runs)
+
+
+def _commands(log: Path, tables: Path) -> dict[str, list[str]]:
+    """What is asked of kvautopsy on a large log. Tables want a folder that is not there: the last run's goes first."""
+    export = shlex.join([*PROGRAM, "events", str(log), "--output", str(tables)])
+    return {
+        "explain": [*PROGRAM, "explain", str(log), "--fail-on", "never"],
+        "events --format jsonl": [*PROGRAM, "events", str(log), "--format", "jsonl"],
+        "events --output (Parquet)": ["sh", "-c", f"rm -rf {shlex.quote(str(tables))}; exec {export}"],
+    }
 
 
 def starts(folder: Path, runs: int) -> Iterator[Row]:

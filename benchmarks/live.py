@@ -11,7 +11,7 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.generate import runtime_lines, write_log
+from benchmarks.lines import runtime_lines, write_log
 from benchmarks.measure import measure
 from benchmarks.table import Row
 
