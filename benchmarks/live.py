@@ -11,7 +11,8 @@ import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from benchmarks.lines import runtime_lines, write_log
+from benchmarks.generate import write_log
+from benchmarks.lines import runtime_lines
 from benchmarks.measure import measure
 from benchmarks.table import Row
 
