@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 BULK_FROM = 2_000_000
 """Bytes of an input that are read line by line before columns are worth the loading of polars (0.2 s)."""
+BULK_FIRST, BULK_SURE = 3_000_000, 8_000_000
+"""Bytes of a chunk that are worth it at once, bytes read after which smaller ones are, too."""
 BULK_CHUNK = 1 << 19
 """Least bytes of a chunk that is read by columns."""
 _BLOCK = 16 << 20
@@ -156,7 +158,8 @@ class Reader:
 
     def _is_bulk(self, chunk: bytes) -> bool:
         """Whether ``chunk`` is a large one of a long log of which nobody wants to see each event."""
-        long = len(chunk) >= BULK_CHUNK and self.framer.bytes + len(chunk) > BULK_FROM
+        read = self.framer.bytes
+        long = len(chunk) >= (BULK_CHUNK if read > BULK_SURE else BULK_FIRST) and read + len(chunk) > BULK_FROM
         return long and self.analysis.on_event is None
 
     def _open_lane(self) -> Lane:
@@ -198,7 +201,11 @@ class Reader:
 
     def _count(self) -> None:
         self.summary.bytes, self.summary.lines = self.framer.bytes, self.framer.lines
-        self.summary.unrecognised_lines = max(0, self.summary.lines - self.summary.recognised_lines)
+        doubles = self.framer.doubles
+        read = self.summary.recognised_lines + doubles.dropped
+        self.summary.unrecognised_lines = max(0, self.summary.lines - read)
+        if doubles.on and not self.summary.note:
+            self.summary.note = "each line stands twice (two handlers print it) and was read once"
 
 
 def gathered(chunks: Iterable[bytes]) -> Iterator[bytes]:

@@ -8,6 +8,7 @@ from typing import TypeAlias
 from analyzer.framing import engine
 from analyzer.framing.blocks import Traceback
 from analyzer.framing.decode import LineReader
+from analyzer.framing.doubles import Doubles
 from analyzer.framing.join import Joiner
 from analyzer.framing.messages import MessageReader
 from analyzer.framing.outer import Outer, Peeler
@@ -45,6 +46,8 @@ class Framer:
         self.peeler = Peeler()
         """Takes the prefixes of collectors off, and knows those that it has seen."""
         self._unwrapper = Unwrapper() if unwrap else None
+        self.doubles = Doubles()
+        self._decided = not unwrap
         self._joiner = Joiner()
         self._messages = MessageReader(source, self._joiner, self.peeler)
         self._parts: dict[str, tuple[str, int]] = {}
@@ -69,6 +72,7 @@ class Framer:
             not joiner.queue
             and not joiner.last_cr
             and not self._parts
+            and not self.doubles.on
             and not self._reader.pending
             and (self._unwrapper is None or self._unwrapper.idle)
         )
@@ -133,11 +137,21 @@ class Framer:
             at += len(part)
 
     def _spans(self, spans: Iterable[Span]) -> None:
+        spans = list(spans)
+        if not self._decided and spans:
+            self._decided = True
+            self.doubles.decide([text for text, _, _ in spans])
         for text, first, last in spans:
-            self._line(text, first, last)
+            if not (self.doubles.on and self.doubles.drops(text)):
+                self._line(text, first, last)
 
     def _plain(self, lines: list[str], number: int) -> None:
         """The common path: lines that begin with an engine prefix and hold one whole message."""
+        if self.doubles.on:
+            for at, line in enumerate(lines, number):
+                if not self.doubles.drops(line):
+                    self._line(line, at, at)
+            return
         sglang, vllm, joiner, source, parts = self._sglang, self._vllm, self._joiner, self.source, self._parts
         looks_embedded, process_tag = engine.looks_embedded, engine.process_tag
         seconds, without_year = engine.seconds, engine.seconds_without_year

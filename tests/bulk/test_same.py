@@ -45,6 +45,7 @@ def _report(
     monkeypatch.setattr(pipeline, "BULK_FROM", start)
     monkeypatch.setattr(pipeline, "_BLOCK", block)
     monkeypatch.setattr(pipeline, "BULK_CHUNK", 1 << 16)
+    monkeypatch.setattr(pipeline, "BULK_FIRST", 1 << 16)
     monkeypatch.setattr(lane, "LEAST", 1 << 16)
     by_columns = 0
     opened = pipeline.Reader._open_lane
