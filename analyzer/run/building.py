@@ -14,6 +14,7 @@ from analyzer.run import signals, split
 from analyzer.run.facts import Where
 from analyzer.run.failure_facts import add_failure_facts
 from analyzer.run.failures import FailureLog
+from analyzer.run.foreign import other_engine
 from analyzer.run.model import STAGES, Failure, Run
 from analyzer.run.outcome import decide
 from analyzer.run.plan import ENGINES, EngineFolder, Plan, engine_folder
@@ -284,6 +285,9 @@ class Building:
         run.engine = run.engine or _engine_by_frames(run.failures)
         if run.engine is not None:
             self._fill(run, companions)
+        elif (name := other_engine(run.failures)) is not None:
+            run.failures, entry = [], None
+            run.notes.append(f"The traceback is one of {name}: this is not the log of an SGLang or vLLM server.")
         cause = run.failure
         verdict = decide(self, run.failures, entry.ready if entry else False)
         run.outcome, run.outcome_basis = verdict.outcome, verdict.basis
