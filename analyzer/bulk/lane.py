@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from analyzer.bulk.block import Block
@@ -106,28 +107,34 @@ class Lane:
 
     def _in_pieces(self, text: str) -> None:
         """Whole lines, those in which nothing is of interest passed over."""
-        open_at, at = 0, 0
-        for piece, quiet in self._pieces(text):
-            if quiet and (building := self._building()) is not None and self.framer.may_skip:
-                self._lines(text[open_at:at])
-                if self.framer.may_skip and self._building() is building:
-                    self._pass_over(piece, building)
-                    self._busy = False
-                    open_at = at + len(piece)
-            at += len(piece)
-        self._lines(text[open_at:])
+        done = 0
+        for begin, end in self._quiet_parts(text):
+            self._lines(text[done:begin])
+            building = self._building()
+            if building is not None and self.framer.may_skip:
+                self._pass_over(text[begin:end], building)
+                self._busy = False
+                done = end
+            else:
+                done = begin
+        self._lines(text[done:])
 
-    def _pieces(self, text: str) -> Iterable[tuple[str, bool]]:
-        """Pieces of ``text``, and whether nothing in them is of interest."""
+    def _quiet_parts(self, text: str) -> Iterator[tuple[int, int]]:
+        """Where nothing is of interest in ``text``, in whole lines."""
         import polars as pl
 
         if self._quiet is None:
             self._quiet = Quiet.of(self.catalog)
-        parts = list(pieces(text))
-        loud = pl.Series(parts, dtype=pl.String).str.contains(self._quiet.loud_piece)
-        for part, heard in zip(parts, loud, strict=True):
-            plain = None if heard else read_plain("", 1, part[: part.index("\n")])
-            yield part, plain is not None and plain.record.level == "" and part[0] == "["
+        places = list(pieces(text))
+        # with the line feed before it, a piece shows that its first line is plain, too
+        parts = pl.Series([text[max(0, begin - 1) : end] for begin, end in places], dtype=pl.String)
+        loud = parts.str.contains(self._quiet.loud_piece).to_list()
+        first = read_plain("", 1, text[: text.index("\n")])
+        loud[0] = loud[0] or first is None or text[0] != "[" or first.record.level != ""
+        for heard, run in groupby(zip(loud, places, strict=True), key=lambda item: item[0]):
+            if not heard:
+                whole = [place for _, place in run]
+                yield whole[0][0], whole[-1][1]
 
     def _building(self, stream: str = "") -> Building | None:
         """The run that plain lines without a pid belong to."""
@@ -145,7 +152,8 @@ class Lane:
 
     def _lines(self, text: str) -> None:
         """Lines that hold something of interest, each ended by a line feed."""
-        if not text:
+        if len(text) < LEAST:
+            self._ordinary(text.encode())
             return
         if self._templates is None:
             self._templates = Templates(self.catalog)

@@ -37,12 +37,12 @@ def is_marked(line: str) -> bool:
     return clean(line) != line
 
 
-def pieces(text: str) -> Iterator[str]:
-    """``text``, which ends with a line feed, in pieces that do, too."""
+def pieces(text: str) -> Iterator[tuple[int, int]]:
+    """Where the pieces of ``text``, which ends with a line feed, begin and end; each ends with one, too."""
     at = 0
     while at < len(text):
         end = text.find("\n", at + _PIECE) + 1 or len(text)
-        yield text[at:end]
+        yield at, end
         at = end
 
 
