@@ -16,7 +16,7 @@ from analyzer.redact import clean, clean_value
 if TYPE_CHECKING:
     import polars as pl
 
-_ROWS = 500_000
+_ROWS = 120_000
 """Rows of a kind that are gathered before they are written."""
 _MASKED_HINTS = (
     r"(?i)key|secret|passw|pwd|credential|signature|sig=|token|hf_|sk-|gh._|_pat_|glpat|xox|akia|asia|aiza|eyj|nvapi"
