@@ -31,6 +31,8 @@ _AT_ONCE = 1 << 18
 """Bytes framed at a time: all records of a block at once would take much memory."""
 _MOST_LINES = 200_000
 """Lines of a block: what is kept of each takes a hundred times the memory of a line of three letters."""
+_LOOK = 1 << 18
+"""Bytes in which lines are counted to know how many there are."""
 _POOR_BLOCKS = 2
 """Blocks in a row of which less than half went by columns: this log is not made of what the lane knows."""
 _TRIED_AGAIN = 64
@@ -90,47 +92,46 @@ class Lane:
 
     def _block(self, data: bytes) -> None:
         """Whole lines."""
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
-            self._ordinary(data)
-            return
         before, first = self.lines_by_columns, self.framer.lines
         if self._busy and self._blocks % _LOOKED_AT:
-            self._lines(text)
+            self._lines(data)
         else:
             self._busy = True
-            self._in_pieces(text)
+            self._in_pieces(data)
         self._blocks += 1
         share = (self.lines_by_columns - before) / max(1, self.framer.lines - first)
         self._poor = 0 if share >= 0.5 else self._poor + 1
 
-    def _in_pieces(self, text: str) -> None:
+    def _in_pieces(self, data: bytes) -> None:
         """Whole lines, those in which nothing is of interest passed over."""
         done = 0
-        for begin, end in self._quiet_parts(text):
-            self._lines(text[done:begin])
+        for begin, end in self._quiet_parts(data):
+            self._lines(data[done:begin])
             building = self._building()
             if building is not None and self.framer.may_skip:
-                self._pass_over(text[begin:end], building)
+                self._pass_over(data[begin:end], building)
                 self._busy = False
                 done = end
             else:
                 done = begin
-        self._lines(text[done:])
+        self._lines(data[done:])
 
-    def _quiet_parts(self, text: str) -> Iterator[tuple[int, int]]:
-        """Where nothing is of interest in ``text``, in whole lines."""
+    def _quiet_parts(self, data: bytes) -> Iterator[tuple[int, int]]:
+        """Where nothing is of interest in ``data``, in whole lines."""
         import polars as pl
 
         if self._quiet is None:
             self._quiet = Quiet.of(self.catalog)
-        places = list(pieces(text))
+        places = list(pieces(data))
         # with the line feed before it, a piece shows that its first line is plain, too
-        parts = pl.Series([text[max(0, begin - 1) : end] for begin, end in places], dtype=pl.String)
-        loud = parts.str.contains(self._quiet.loud_piece).to_list()
-        first = read_plain("", 1, text[: text.index("\n")])
-        loud[0] = loud[0] or first is None or text[0] != "[" or first.record.level != ""
+        parts = pl.Series([data[max(0, begin - 1) : end] for begin, end in places], dtype=pl.Binary)
+        try:
+            texts = parts.cast(pl.String)
+        except pl.exceptions.PolarsError:  # no UTF-8
+            return
+        loud = texts.str.contains(self._quiet.loud_piece).to_list()
+        first = read_plain("", 1, data[: data.index(b"\n")].decode(errors="replace"))
+        loud[0] = loud[0] or first is None or data[:1] != b"[" or first.record.level != ""
         for heard, run in groupby(zip(loud, places, strict=True), key=lambda item: item[0]):
             if not heard:
                 whole = [place for _, place in run]
@@ -140,20 +141,25 @@ class Lane:
         """The run that plain lines without a pid belong to."""
         return self.folder.where(self.framer.source, stream, None)
 
-    def _pass_over(self, piece: str, building: Building) -> None:
+    def _pass_over(self, data: bytes, building: Building) -> None:
         """Lines in which nothing is of interest."""
-        count = piece.count("\n")
+        count = data.count(b"\n")
         number = self.framer.lines + count
-        self.take(self.framer.skip(count, len(piece) if piece.isascii() else len(piece.encode())), None)
-        last = read_plain(self.framer.source, number, piece[piece.rindex("\n", 0, -1) + 1 : -1])
+        self.take(self.framer.skip(count, len(data)), None)
+        last = read_plain(self.framer.source, number, data[data.rfind(b"\n", 0, -1) + 1 : -1].decode())
         assert last is not None
         building.passed(count, last.record)
         self.lines_by_columns += count
 
-    def _lines(self, text: str) -> None:
+    def _lines(self, data: bytes) -> None:
         """Lines that hold something of interest, each ended by a line feed."""
-        if len(text) < LEAST:
-            self._ordinary(text.encode())
+        if len(data) < LEAST:
+            self._ordinary(data)
+            return
+        try:
+            text = data.decode()
+        except UnicodeDecodeError:
+            self._ordinary(data)
             return
         if self._templates is None:
             self._templates = Templates(self.catalog)
@@ -164,7 +170,7 @@ class Lane:
         outer = OuterForm.common(lines, self.framer.peeler)
         building = self._building(outer.stream)
         if building is None:
-            self._ordinary(text.encode())
+            self._ordinary(data)
             return
         block = Block(self, building, lines, text.isascii(), outer)
         block.read(self._templates, self._quiet)
@@ -172,7 +178,8 @@ class Lane:
 
 def _blocks(data: bytes) -> Iterator[bytes]:
     """``data``, whole lines, in parts of no more than about ``_MOST_LINES``."""
-    parts = 1 + data.count(b"\n") // _MOST_LINES
+    looked_at = min(len(data), _LOOK)
+    parts = 1 + data.count(b"\n", 0, looked_at) * (len(data) // looked_at) // _MOST_LINES
     at = 0
     for part in range(1, parts):
         end = data.find(b"\n", max(at, len(data) * part // parts)) + 1

@@ -37,11 +37,11 @@ def is_marked(line: str) -> bool:
     return clean(line) != line
 
 
-def pieces(text: str) -> Iterator[tuple[int, int]]:
-    """Where the pieces of ``text``, which ends with a line feed, begin and end; each ends with one, too."""
+def pieces(data: bytes) -> Iterator[tuple[int, int]]:
+    """Where the pieces of ``data``, which ends with a line feed, begin and end; each ends with one, too."""
     at = 0
-    while at < len(text):
-        end = text.find("\n", at + _PIECE) + 1 or len(text)
+    while at < len(data):
+        end = data.find(b"\n", at + _PIECE) + 1 or len(data)
         yield at, end
         at = end
 

@@ -78,11 +78,11 @@ def test_messages_of_known_processes_alone() -> None:
 
 
 def test_pieces_put_together_are_the_text() -> None:
-    text = "".join(f"line {n}\n" * (n % 7) for n in range(30_000))
-    parts = [text[begin:end] for begin, end in pieces(text)]
-    assert "".join(parts) == text
+    data = b"".join(b"line %d\n" % n * (n % 7) for n in range(30_000))
+    parts = [data[begin:end] for begin, end in pieces(data)]
+    assert b"".join(parts) == data
     assert len(parts) > 5
-    assert all(part.endswith("\n") for part in parts)
+    assert all(part.endswith(b"\n") for part in parts)
 
 
 def test_marked_lines() -> None:
