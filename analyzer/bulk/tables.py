@@ -52,7 +52,7 @@ class Tables:
         kind = (template.engine, template.kind)
         time = pl.lit(None, dtype=pl.Datetime("ms"))
         if template.stamped:
-            stamp = pl.col("stamp") if template.ranked else pl.lit("1972-") + pl.col("stamp")
+            stamp = pl.col("stamp") if template.dated else pl.lit("1972-") + pl.col("stamp")
             time = stamp.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False)
         known = {column.name for column in template.columns}
         fields = [

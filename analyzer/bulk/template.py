@@ -19,7 +19,7 @@ POSITIONS = "positions"
 
 _SGLANG_STAMP = r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}"
 _VLLM_STAMP = r"[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}"
-_RANKS = r"((?: [A-Z][A-Z_]*[0-9]+)*)"
+_RANKS = r"((?: [A-Z][A-Z_]*[0-9]+)+)"
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
 _INT, _FLOAT = r"[0-9]+", r"[0-9]+\.[0-9]+"
 _NAME = re.compile(r"[0-9A-Za-z_.:/-]+")
@@ -67,6 +67,8 @@ class Template:
     rank: str
     pid: int | None
     stamped: bool = False
+    dated: bool = False
+    """Whether the stamp has a year (SGLang's)."""
     process: str = ""
 
 
@@ -79,7 +81,7 @@ def learn(plain: Plain, line: str, shape: Shape, match: re.Match[str], every: bo
     if prefix is None or match.start():
         return None
     record = plain.record
-    ranked = line[:1] == "["
+    ranked = plain.ranks[0] < plain.ranks[1]
     if shape.kind == ACCESS:
         if ANSWER.fullmatch(record.text) is None:
             return None
@@ -92,8 +94,9 @@ def learn(plain: Plain, line: str, shape: Shape, match: re.Match[str], every: bo
     expression = f"{prefix}{body}$"
     stamped = every and plain.stamp != (0, 0)
     return Template(
-        shape.kind, shape.engine, expression, tuple(columns), ranked, record.rank, record.pid, stamped, record.process
-    )
+        shape.kind, shape.engine, expression, tuple(columns), ranked, record.rank, record.pid,
+        stamped, line[:1] == "[", record.process,
+    )  # fmt: skip
 
 
 def _prefix(plain: Plain, line: str, stamped: bool) -> str | None:
@@ -103,7 +106,8 @@ def _prefix(plain: Plain, line: str, stamped: bool) -> str | None:
         if end - begin != len("2026-11-30 00:00:00"):
             return None
         stamp = f"({_SGLANG_STAMP})" if stamped else _SGLANG_STAMP
-        return rf"^\[{stamp}{_RANKS}{re.escape(line[plain.ranks[1] : plain.start])}"
+        ranks = _RANKS if plain.ranks[0] < plain.ranks[1] else ""
+        return rf"^\[{stamp}{ranks}{re.escape(line[plain.ranks[1] : plain.start])}"
     if begin == end:
         return f"^{re.escape(line[: plain.start])}"
     if end - begin != len("11-30 00:00:00"):
