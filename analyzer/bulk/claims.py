@@ -49,6 +49,8 @@ class Templates:
     catalog: Catalog
     every: bool = False
     """Whether all fields become columns, not only those that a run looks at."""
+    kinds: frozenset[str] = frozenset()
+    """The kinds wanted; all if there are none."""
     known: list[Template] = field(default_factory=list)
     _hits: dict[str, int] = field(default_factory=dict)
     _rare: set[str] = field(default_factory=set)
@@ -123,7 +125,9 @@ class Templates:
     def _of(self, line: str, engine: str) -> Template | None:
         plain = None if is_marked(line) else read_plain("", 1, line)
         found = self.catalog.find(plain.record.text, engine) if plain is not None else None
-        return learn(plain, line, *found, self.every) if plain is not None and found is not None else None
+        if plain is None or found is None or (self.kinds and found[0].kind not in self.kinds):
+            return None
+        return learn(plain, line, *found, self.every)
 
 
 def _values(template: Template) -> list[pl.Expr]:

@@ -44,12 +44,12 @@ class Sink(Protocol):
 class Exporter:
     """Reads one input into ``tables``."""
 
-    def __init__(self, source: str, tables: Sink) -> None:
+    def __init__(self, source: str, tables: Sink, kinds: frozenset[str] = frozenset()) -> None:
         self.framer = Framer(source)
         self._tables = tables
         self._catalog = tables.catalog
-        self._templates = Templates(tables.catalog, every=True)
-        self._quiet = Quiet.of(tables.catalog)
+        self._templates = Templates(tables.catalog, every=True, kinds=kinds)
+        self._quiet = Quiet.of(tables.catalog, kinds)
         self._engine = ""
         self._pids: set[int] = set()
 
@@ -151,7 +151,7 @@ def export(paths: Sequence[str], folder: Path, kinds: frozenset[str] = frozenset
     with new_folder(folder) as place:
         tables = Tables(place, default_catalog(), kinds)
         for source in open_sources(paths, as_it_stands=True):
-            exporter = Exporter(source.name, tables)
+            exporter = Exporter(source.name, tables, kinds)
             for block in _blocks(source.chunks()):
                 exporter.feed(block)
             exporter.close()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
 
@@ -70,15 +70,29 @@ class Quiet:
     """Fits a piece that may hold more than plain SGLang lines of no interest."""
     loud_message: str
     """Fits a message that may be of interest."""
+    wanted_line: str = ""
+    """Fits a line that may hold one of the kinds wanted, where only some are."""
 
     @classmethod
-    def of(cls, catalog: Catalog) -> Quiet:
-        """Every shape needs one of the catalog's literals; the search for all at once is one automaton."""
+    def of(cls, catalog: Catalog, kinds: Collection[str] = ()) -> Quiet:
+        """Every shape needs one of the catalog's literals; the search for all at once is one automaton.
+
+        ``kinds``: those wanted, if not all are.
+        """
         words = "|".join(map(re.escape, SCARY_WORDS))
         keys = "|".join(map(re.escape, catalog.literals))
         common = f"{keys}|(?i:{words})|{MARKED}|{_NAMES}"
         piece = rf"{common}|[^\n]{_EMBEDDED}|\n{_unlike(_stamp())}|{_UNCLEAR_END}"
-        return cls(piece, f"{common}|{_EMBEDDED}|[: ]$")
+        wanted = {key for shape in catalog.shapes if shape.kind in kinds for key in shape.keys}
+        line = "|".join([*map(re.escape, sorted(wanted)), MARKED]) if kinds else ""
+        return cls(piece, f"{common}|{_EMBEDDED}|[: ]$", line)
+
+
+PLAIN = (
+    rf"^(?:\[{_DAY}{_RANKS}\] |(?:\([^()]{{1,90}}\) ?)?(?:INFO|DEBUG|WARNING|ERROR)"
+    r"(?: [0-9-]{5} [0-9:]{8} \[[^\]\s\[]+:[0-9]+\] |:\s+))[!-~]"
+)
+"""Fits the beginning of a plain line of any level, up to the first character of its message."""
 
 
 def message_expression(pids: Iterable[int]) -> str:

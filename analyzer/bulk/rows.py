@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from analyzer.bulk.claims import Claim
 from analyzer.bulk.outer import OuterForm
-from analyzer.bulk.quiet import Quiet, is_marked, message_expression
+from analyzer.bulk.quiet import PLAIN, Quiet, is_marked, message_expression
 from analyzer.events import Event
 from analyzer.framing import Framer
 from analyzer.framing.blocks import Message
@@ -84,8 +84,12 @@ class Rows:
         """Those of ``rest`` that may be of interest to somebody; ``pids`` are the processes known."""
         if not rest:
             return rest
-        messages = self.column.gather(rest).str.extract(message_expression(pids), 1)
-        loud = messages.str.contains(quiet.loud_message).fill_null(True)
+        lines = self.column.gather(rest)
+        if quiet.wanted_line:
+            loud = lines.str.contains(quiet.wanted_line) | ~lines.str.contains(PLAIN)
+        else:
+            messages = lines.str.extract(message_expression(pids), 1)
+            loud = messages.str.contains(quiet.loud_message).fill_null(True)
         return [
             row
             for row, heard in zip(rest, loud, strict=True)

@@ -90,3 +90,19 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert status == 0
     assert [part.name for part in (tmp_path / "out").iterdir()] == ["sglang.decode_batch"]
     assert "events of 1 kinds" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(("engine", "kind"), [("sglang", "decode_batch"), ("vllm", "stats"), ("vllm", "http_access")])
+def test_one_kind_alone(engine: str, kind: str, tmp_path: Path) -> None:
+    path = write_log(tmp_path / "run.log", 2, engine, 3, 13)
+    lines = path.read_text().splitlines(keepends=True)
+    for place, fault in enumerate(_FAULTS * 3, 1):
+        lines.insert(place * len(lines) // (3 * len(_FAULTS) + 1), fault)
+    path.write_bytes("".join(lines).encode())
+    all_rows = export([str(path)], tmp_path / "all")
+    rows = export([str(path)], tmp_path / "one", frozenset({kind}))
+    (wanted,) = [key for key in all_rows if key[1] == kind]
+    assert rows == {wanted: all_rows[wanted]}
+    name = ".".join(wanted)
+    one, every = (pl.read_parquet(tmp_path / place / name / "*.parquet").sort("line") for place in ("one", "all"))
+    assert one.equals(every)
