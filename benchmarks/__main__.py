@@ -27,6 +27,7 @@ PROGRAM = [sys.executable, "-m", "analyzer"]
 SLOW_MB = 50.0
 """What a tool reads that would need many minutes for a gigabyte."""
 AUDITED = 600
+STATISTICS = {"sglang": "decode_batch", "vllm": "stats"}
 START_RUNS = 10
 
 
@@ -60,7 +61,7 @@ def all_rows(folder: Path, megabytes: float, runs: int) -> Iterator[Row]:
     for engine in ("sglang", "vllm"):
         log = write_log(folder / f"{engine}.log", megabytes, engine)
         small = write_log(folder / f"{engine}_small.log", min(megabytes, SLOW_MB), engine)
-        for command, asked in _commands(log, folder / "tables").items():
+        for command, asked in _commands(log, folder / "tables", STATISTICS[engine]).items():
             yield Row(f"kvautopsy {command}, {engine} log", _mb(log), measure(asked, folder, runs))
         large, less = (list(peers.on_our_log(one, engine, folder)) for one in (log, small))
         for peer, slow in zip(large, less, strict=True):
@@ -85,13 +86,17 @@ def all_rows(folder: Path, megabytes: float, runs: int) -> Iterator[Row]:
     yield from fleet_and_live(folder, runs)
 
 
-def _commands(log: Path, tables: Path) -> dict[str, list[str]]:
-    """What is asked of kvautopsy on a large log. Tables want a folder that is not there: the last run's goes first."""
+def _commands(log: Path, tables: Path, kind: str) -> dict[str, list[str]]:
+    """What is asked of kvautopsy on a large log. Tables want a folder that is not there: the last run's goes first.
+
+    ``kind``: of the statistics lines, which lnav's typed query reads, too.
+    """
     export = shlex.join([*PROGRAM, "events", str(log), "--output", str(tables)])
     return {
         "explain": [*PROGRAM, "explain", str(log), "--fail-on", "never"],
         "events --format jsonl": [*PROGRAM, "events", str(log), "--format", "jsonl"],
         "events --output (Parquet)": ["sh", "-c", f"rm -rf {shlex.quote(str(tables))}; exec {export}"],
+        "events --output of one kind": ["sh", "-c", f"rm -rf {shlex.quote(str(tables))}; exec {export} --kind {kind}"],
     }
 
 
