@@ -82,6 +82,8 @@ class Rows:
 
     def heard(self, rest: list[int], quiet: Quiet, pids: Iterable[int]) -> list[int]:
         """Those of ``rest`` that may be of interest to somebody; ``pids`` are the processes known."""
+        import polars as pl
+
         if not rest:
             return rest
         lines = self.column.gather(rest)
@@ -90,11 +92,9 @@ class Rows:
         else:
             messages = lines.str.extract(message_expression(pids), 1)
             loud = messages.str.contains(quiet.loud_message).fill_null(True)
-        return [
-            row
-            for row, heard in zip(rest, loud, strict=True)
-            if heard or (self.texts[row][0] != "[" and self.texts[row - 1][-1:] == ":")
-        ]
+        rows = pl.Series(rest, dtype=pl.Int64)
+        before = self.column.gather((rows - 1).clip(0)).str.ends_with(":")  # its record may go on
+        return rows.filter(loud | (before & ~lines.str.starts_with("["))).to_list()
 
     def with_neighbours(self, rest: list[int]) -> list[int]:
         """``rest``, and the lines before and after that may be a part of the same record."""
