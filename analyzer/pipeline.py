@@ -20,6 +20,7 @@ from analyzer.run.facts import Fact
 from analyzer.run.fold import RunFolder
 from analyzer.run.model import Run
 from analyzer.run.outcome import refine_outcome, weigh_witnesses
+from analyzer.sources.blocks import in_blocks
 
 if TYPE_CHECKING:
     from analyzer.bulk import Lane
@@ -209,20 +210,8 @@ class Reader:
 
 
 def gathered(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    """``chunks`` of a long input put together to blocks, once so much was read that they are read by columns."""
-    seen, held, size = 0, [], 0
-    for chunk in chunks:
-        seen += len(chunk)
-        if seen <= BULK_FROM:
-            yield chunk
-            continue
-        held.append(chunk)
-        size += len(chunk)
-        if size >= _BLOCK:
-            yield b"".join(held)
-            held, size = [], 0
-    if held:
-        yield b"".join(held)
+    """``chunks`` of an input as a ``Reader`` likes them: a long one in blocks once it is read by columns."""
+    return in_blocks(chunks, _BLOCK, BULK_FROM)
 
 
 def explain(paths: Sequence[str], options: Options | None = None) -> Report:

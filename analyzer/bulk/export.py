@@ -8,7 +8,7 @@ the fields of the kind in base units, always the same ones (null where a line la
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
@@ -22,6 +22,7 @@ from analyzer.events import Event
 from analyzer.framing import Framer
 from analyzer.framing.record import Record
 from analyzer.parsing import Catalog, default_catalog
+from analyzer.sources.blocks import in_blocks
 from analyzer.whole import new_folder
 
 BLOCK = 16 << 20
@@ -152,21 +153,8 @@ def export(paths: Sequence[str], folder: Path, kinds: frozenset[str] = frozenset
         tables = Tables(place, default_catalog(), kinds)
         for source in open_sources(paths, as_it_stands=True):
             exporter = Exporter(source.name, tables, kinds)
-            for block in _blocks(source.chunks()):
+            for block in in_blocks(source.chunks(), BLOCK):
                 exporter.feed(block)
             exporter.close()
         tables.finish()
     return tables.rows
-
-
-def _blocks(chunks: Iterable[bytes]) -> Iterator[bytes]:
-    held: list[bytes] = []
-    size = 0
-    for chunk in chunks:
-        held.append(chunk)
-        size += len(chunk)
-        if size >= BLOCK:
-            yield b"".join(held)
-            held, size = [], 0
-    if held:
-        yield b"".join(held)

@@ -1,0 +1,23 @@
+"""Chunks of a stream put together to blocks that are worth reading by columns."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+
+def in_blocks(chunks: Iterable[bytes], size: int, begin: int = 0) -> Iterator[bytes]:
+    """``chunks`` as they are for the first ``begin`` bytes, then in blocks of about ``size`` bytes."""
+    seen = held_size = 0
+    held: list[bytes] = []
+    for chunk in chunks:
+        seen += len(chunk)
+        if seen <= begin:
+            yield chunk
+            continue
+        held.append(chunk)
+        held_size += len(chunk)
+        if held_size >= size:
+            yield b"".join(held)
+            held, held_size = [], 0
+    if held:
+        yield b"".join(held)
