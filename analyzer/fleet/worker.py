@@ -13,6 +13,8 @@ from analyzer.errors import OutputError, UserError
 from analyzer.fleet.rows import NOT_A_LOG, TABLES, Row, rows_of, run_key
 
 _EDGE = 64 << 10
+_BLOCK = 4 << 20
+"""Bytes of a long log read at a time: there are as many workers as cores."""
 
 
 @dataclass(slots=True)
@@ -114,7 +116,7 @@ def _read_source(source: Any, result: FileResult, options: ReadOptions) -> str:
     reader = analysis.reader(source.name)
     cut = ""
     try:
-        for chunk in gathered(source.chunks()):
+        for chunk in gathered(source.chunks(), _BLOCK):
             reader.feed(chunk)
     except UserError as error:
         cut = str(error)
