@@ -77,22 +77,27 @@ def test_long_lines_are_whole(host: str) -> None:
     assert [len(line) for line in lines] == [50000, 3]
 
 
+def following(name: str) -> tuple[list[bytes], threading.Event, threading.Thread]:
+    """The lines of a container as they come, what ends the reading, and the thread that reads."""
+    stop = threading.Event()
+    seen: list[bytes] = []
+
+    def read() -> None:
+        for _, part in Container(name).follow(stop):
+            seen.extend(part.splitlines())
+
+    thread = threading.Thread(target=read)
+    thread.start()
+    return seen, stop, thread
+
+
 def test_a_restart_loses_and_doubles_nothing(host: str) -> None:
     start(
         host,
         "again",
         "for i in 1 2 3 4 5 6 7 8 9; do echo $(busybox date +%s%N) $i; busybox sleep 0.1; done; busybox sleep 30",
     )
-    stop = threading.Event()
-    followed = Container("again")
-    seen: list[bytes] = []
-
-    def read() -> None:
-        for _, part in followed.follow(stop):
-            seen.extend(part.splitlines())
-
-    thread = threading.Thread(target=read)
-    thread.start()
+    seen, stop, thread = following("again")
     time.sleep(1.5)
     dockerd.docker(host, "restart", "-t", "0", "again")
     time.sleep(2.5)
@@ -108,16 +113,7 @@ def test_a_daemon_restart_loses_and_doubles_nothing(host: str) -> None:
     count = "while [ $i -lt 4000 ]; do i=$((i+1)); echo $(busybox date +%s%N) $i; busybox sleep 0.05; done"
     script = f"trap 'exit 0' TERM; i=0; {count}"
     start(host, "survivor", script, "--restart", "always")
-    stop = threading.Event()
-    followed = Container("survivor")
-    seen: list[bytes] = []
-
-    def read() -> None:
-        for _, part in followed.follow(stop):
-            seen.extend(part.splitlines())
-
-    thread = threading.Thread(target=read)
-    thread.start()
+    seen, stop, thread = following("survivor")
     time.sleep(1.0)
     before = len(seen)
     dockerd.daemons[host].stop()
