@@ -51,6 +51,7 @@ CLIENT_HEAD = re.compile(
     r"Exception in ASGI application|Error in preprocessing prompt inputs|Error in (?:applying )?chat template"
     r"|Error with model|Error while parsing|Error in preparing|Error handling request|Request \S+ failed \(bad"
     r"|Error in chat completion|Error in completion|Error in beam search|Exception occurred during (?:stream|request)"
+    r"|NIXL transfer failure: "
 )
 _PROCESS_FUNCTIONS = frozenset({
     "run_scheduler_process", "run_detokenizer_process", "run_data_parallel_controller_process",
@@ -62,6 +63,8 @@ _CLIENT_FRAMES = re.compile(
 )
 _TRANSFER_TEXT = re.compile(r"NIXL agent|NIXL handshake|[Hh]andshake (?:failed|with .{1,80} failed)|^KVTransferError")
 """The KV of one request did not come over; the engine computes it or answers with an error, and goes on."""
+_TRANSFER_FRAME = re.compile(r"/kv_transfer/kv_connector/.*:(?:done_callback|\w*handshake\w*)$")
+"""What a connector runs beside the engine's loop; it catches what goes wrong there."""
 _DEVICE_TEXT = re.compile(r"CUDA|HIP error|NCCL|NPU |XPU |out of memory|CUBLAS|cuDNN|Triton|triton\.|memory leak")
 """What no request handler of its own can raise: the engine runs in the same process and failed."""
 _CLIENT_LIBRARY = re.compile(r"/(?:openai|litellm|langchain\w*|requests|httpx|aiohttp|gradio|llama_index)/")
@@ -89,6 +92,8 @@ class Entry:
     """The process itself caught it at its top level and ended: no request of its own, whatever others still answer."""
     echo: bool = False
     """It repeats another process's error in its own words."""
+    noted: bool = False
+    """The engine caught it and wrote it down as a warning or less: it meant to go on without."""
 
     @property
     def hard_exception(self) -> bool:
@@ -153,7 +158,10 @@ def _of_a_request(entry: Entry, head: str) -> bool:
         return False
     starting = any(f.function == "<module>" or STARTUP_FUNCTIONS.match(f.function) for f in failure.frames)
     looping = any(f.function in ("run_engine_core", "run_busy_loop") for f in failure.frames)
-    if CLIENT_HEAD.search(head) or (_TRANSFER_TEXT.search(failure.message) and not (starting or looping)):
+    transfer = _TRANSFER_TEXT.search(failure.message) or any(
+        _TRANSFER_FRAME.search(f"{f.file}:{f.function}") for f in failure.frames
+    )
+    if CLIENT_HEAD.search(head) or (transfer and not (starting or looping)):
         return True
     if _of_a_client_program(failure.frames):
         return True

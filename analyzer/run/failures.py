@@ -97,7 +97,7 @@ class FailureLog:
             cut=root is None,
             text=_bounded(record.text),
         )
-        entry = Entry(base, order, record.time, ready)
+        entry = Entry(base, order, record.time, ready, noted=record.level in ("WARNING", "INFO", "DEBUG"))
         classify(entry, parsed, self.entries)
         if root is not None and root.short == "KeyboardInterrupt":
             self._note_stop(order, record, Signal(signals.STOP, "interrupt", "KeyboardInterrupt"))
@@ -244,7 +244,7 @@ class FailureLog:
         """All failures in order of time, each marked as cause, wrapper, consequence or one request's own; the cause."""
         deaths = sorted(entry.order for entry in self.entries if self._is_death(entry))
         marked = [(entry, self._fate(entry, deaths)) for entry in self.entries]
-        alive = [entry for entry, fate in marked if fate == "candidate"]
+        alive = [entry for entry, fate in marked if fate == "candidate" and not entry.noted]
         cause = self._cause(alive) or self._last_resort(marked)
         result = []
         for entry, fate in marked:
@@ -255,9 +255,9 @@ class FailureLog:
                     failure.kind = "killed" if signalled and cause.code != _SIGTERM else "elsewhere"
                 failure.wrapper = failure.consequence = False
                 failure.where += self._ended_by(cause, alive)
-            elif fate in ("request", "survived"):
+            elif fate == "request" or (fate == "survived" and not entry.noted):
                 failure.request_level = True
-            elif fate in ("stopped", "candidate"):
+            elif fate in ("stopped", "candidate", "survived"):
                 failure.consequence = True
             result.append(failure)
         return result, cause

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable
 
 from analyzer.events import Event
-from analyzer.run.facts import Facts
+from analyzer.run.facts import Facts, Where
 from analyzer.run.vllm_derived import derive
 from analyzer.run.vllm_refusals import WRITERS as REFUSALS
 from analyzer.run.vllm_refusals import write_refusal
@@ -118,6 +118,15 @@ def _weights(events: list[Event], facts: Facts) -> None:
             facts.add("weights.loaded", own[1].get("weights"), own[1].record, rank=f"{rank} draft".strip())
         elif len(own) > 1:
             facts.add("weights.loaded", own[-1].get("weights"), own[-1].record, rank=rank)
+
+
+def _checkpoint(events: list[Event], facts: Facts) -> None:
+    """One line for each set of files that is loaded: the target's, then the drafter's, whose weights count in the
+    same figure of memory. A size that is printed again is the same set of files, read by another worker."""
+    for rank in dict.fromkeys(map(rank_of, events)):
+        sizes = {event.get("checkpoint"): event for event in events if rank_of(event) == rank}
+        places = [Where.of(event.record) for event in sizes.values()]
+        facts.add("weights.checkpoint", sum(size for size in sizes if size), places, rank=rank)
 
 
 # budget
@@ -318,7 +327,7 @@ FACT_KINDS: dict[str, Writer] = {
     "context_parallel_tokens": _each(_context_parallel),
     "kv_dtype": _each(_kv_dtype),
     "weights_loaded": _weights,
-    "checkpoint_size": _each(_ranked("weights.checkpoint", "checkpoint")),
+    "checkpoint_size": _checkpoint,
     "v0_profile": _each(_budget),
     "v0_profile_results": _each(_budget),
     "debug_snapshot": _each(_budget),

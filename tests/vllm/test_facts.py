@@ -239,3 +239,18 @@ def test_v0_prints_totals_of_speculation() -> None:
     assert (facts.value("spec.drafted"), facts.value("spec.accepted")) == (600, 240)
     assert facts.value("spec.accept_length") == pytest.approx(90 / (200 / 4))
     assert facts.value("spec.acceptance") == pytest.approx(40 / 200)
+
+
+def _checkpoint(size: float) -> str:
+    return line(f"Filesystem type for checkpoints: EXT4. Checkpoint size: {size} GiB. Available RAM: 19.39 GiB.")
+
+
+@pytest.mark.parametrize(
+    ("sizes", "whole"), [((92.85, 2.08), 94.93), ((92.85,), 92.85), ((92.85, 92.85), 92.85), ((7.0, 0.5, 7.0), 7.5)]
+)
+def test_the_drafters_files_add_to_the_targets(sizes: tuple[float, ...], whole: float) -> None:
+    facts = read(
+        "".join(map(_checkpoint, sizes)) + line("Model loading took 95.63 GiB memory and 595.559227 seconds")
+    ).facts
+    assert facts.value("weights.checkpoint") == pytest.approx(whole * GIB)
+    assert len(facts.where("weights.checkpoint")) == len(set(sizes))
