@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from analyzer.errors import UserError
+from analyzer.sources.ahead import look_ahead
 
 MOST = 32 << 20
 """Bytes of a document that are held."""
@@ -50,30 +50,17 @@ def entries_of_exports(chunks: Iterator[bytes], notes: list[str]) -> Iterator[by
 
     An error of ``chunks`` is raised after what could be read was given.
     """
-    held: list[bytes] = []
-    size, failure, ended = 0, None, True
-    try:
-        for chunk in chunks:
-            held.append(chunk)
-            size += len(chunk)
-            if (size >= HEAD and not _BEGIN.match(b"".join(held)[:HEAD])) or size > MOST:
-                ended = False
-                break
-    except UserError as error:
-        failure = error
-    data = b"".join(held) if ended and failure is None and held and _BEGIN.match(held[0][:HEAD]) else b""
+    ahead = look_ahead(
+        chunks, lambda held, size: (size >= HEAD and not _BEGIN.match(b"".join(held)[:HEAD])) or size > MOST
+    )
+    held = ahead.held
+    data = b"".join(held) if ahead.ended and held and _BEGIN.match(held[0][:HEAD]) else b""
     if data and (entries := _read(data)):
         held.clear()
         notes.append(NOTE)
         yield from _lines(entries)
         return
-    held.reverse()
-    while held:
-        yield held.pop()
-    if failure is not None:
-        raise failure
-    if not ended:
-        yield from chunks
+    yield from ahead.all()
 
 
 def _read(data: bytes) -> list[_Entry]:
@@ -157,9 +144,17 @@ def _lines(entries: list[_Entry]) -> Iterator[bytes]:
     several = len({e.name for e in entries}) > 1
     timed = entries[0].key != entries[-1].key  # one time for all says nothing, and would hide what the lines say
     for entry in entries:
-        about: dict[str, str] = {"message": entry.text.removesuffix("\n")}
-        if timed and entry.stamp:
-            about["timestamp"] = entry.stamp
-        if several and entry.name:
-            about["pod"] = entry.name
-        yield json.dumps(about, ensure_ascii=False).encode("utf-8", "replace") + b"\n"
+        yield entry_line(
+            entry.text.removesuffix("\n"),
+            entry.stamp if timed else "",
+            entry.name if several else "",
+        )
+
+
+def entry_line(text: str, stamp: str, name: str) -> bytes:
+    """One entry as the line that a collector would have written; ``stamp`` and ``name`` may be empty."""
+    about = {"timestamp": stamp} if stamp else {}  # at the front, where the order of lines is read from
+    about["message"] = text
+    if name:
+        about["pod"] = name
+    return json.dumps(about, ensure_ascii=False).encode("utf-8", "replace") + b"\n"

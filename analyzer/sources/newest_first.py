@@ -41,7 +41,9 @@ _REACH, _REACH_JSON = 200, 4000
 """Bytes of a line in which its time is looked for."""
 
 
-_TRACEBACK, _FRAME = b"Traceback (most recent call last)", b'  File "'
+_TRACEBACK = b"Traceback (most recent call last)"
+_FRAMES = (b'  File "', b'  File \\"')
+"""A frame as it is, and in an entry in JSON."""
 
 
 def in_order(chunks: Iterable[bytes], notes: list[str]) -> Iterator[bytes]:
@@ -107,8 +109,8 @@ class Trend:
         *lines, rest = (self._rest + chunk).split(b"\n")
         self._rest = rest[-_REACH_JSON:]
         for line in lines:
-            self.reads_down += _FRAME in line and _TRACEBACK in self._before
-            self.reads_up += _TRACEBACK in line and _FRAME in self._before
+            self.reads_down += _TRACEBACK in self._before and _is_frame(line)
+            self.reads_up += _TRACEBACK in line and _is_frame(self._before)
             self._before = line
             if (found := _time(line)) is None:
                 continue
@@ -120,6 +122,10 @@ class Trend:
                 self._downs += key < last
                 if self.ascends:
                     return
+
+
+def _is_frame(line: bytes) -> bool:
+    return any(frame in line for frame in _FRAMES)
 
 
 def _time(line: bytes) -> tuple[str, bytes] | None:

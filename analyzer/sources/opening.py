@@ -19,6 +19,7 @@ from analyzer.sources.newest_first import in_order
 from analyzer.sources.remote import is_remote, objects, unreachable
 from analyzer.sources.source import Source
 from analyzer.sources.streams import Peekable, compression, decompressed, is_binary, is_tar, is_zip, text_chunks
+from analyzer.sources.tables import rows_of_tables
 
 _TAR_BLOCK = 512
 
@@ -54,7 +55,7 @@ def _ordered(source: Source) -> Source:
 
     def read() -> Iterator[bytes]:
         notes.clear()
-        return in_order(entries_of_exports(source.chunks(), notes), notes)
+        return in_order(rows_of_tables(entries_of_exports(source.chunks(), notes), notes), notes)
 
     return Source(source.name, read, notes=notes)
 
