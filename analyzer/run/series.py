@@ -18,6 +18,7 @@ from analyzer.run.facts import Facts, Where
 METRICS: dict[str, str] = {
     "running": "requests",
     "queued": "requests",
+    "swapped": "requests",
     "tokens": "tokens",
     "usage": "fraction",
     "swa_usage": "fraction",
@@ -280,6 +281,7 @@ class Series:
             for name, metric in (
                 ("load.max_running", "running"),
                 ("load.max_queue", "queued"),
+                ("load.max_swapped", "swapped"),
                 ("load.max_usage", "usage"),
                 ("load.max_state_usage", "state_usage"),
                 ("load.max_swa_usage", "swa_usage"),

@@ -1,8 +1,9 @@
 """A vLLM server that goes on printing statistics while nothing moves any more.
 
 When a step hangs, the front end still prints its line every few seconds: the same requests run, the pool is as full as
-it was, and no token is read or written. No error follows, for nothing has a time limit. Only the end of the log counts:
-a pause in its middle is over.
+it was, and no token is read or written. A request that can never be admitted (longer than the pool in V0, waiting for
+KV or a grammar that does not come in V1) leaves another picture: it waits and nothing runs. No error follows, for
+nothing has a time limit. Only the end of the log counts: a pause in its middle is over.
 """
 
 from __future__ import annotations
@@ -10,11 +11,12 @@ from __future__ import annotations
 from analyzer.run.facts import Facts, Where
 from analyzer.run.series import CHARTED, Series, Track
 
-_RUNNING, _USAGE, _RATE = (CHARTED.index(name) for name in ("running", "usage", "decode_rate"))
+_RUNNING, _QUEUED, _USAGE, _RATE = (CHARTED.index(name) for name in ("running", "queued", "usage", "decode_rate"))
 
 
 def write_stall(series: Series, facts: Facts) -> None:
-    """``load.stalled_lines`` and ``load.stalled_running``, if the last lines of a rank show requests that stand."""
+    """``load.stalled_*`` if the last lines of a rank show requests that stand, ``load.stuck_*`` if they only wait."""
+    _write_stuck(series, facts)
     found = max((_standing(track) for track in series.tracks.values()), default=(0, 0.0))
     running = series.stat("running")
     if not found[0] or running is None or (prompts := series.stat("prefill_rate")) is None or prompts.last > 0:
@@ -22,6 +24,29 @@ def write_stall(series: Series, facts: Facts) -> None:
     where = Where.of(running.end) if running.end is not None else None
     facts.add("load.stalled_lines", found[0], where, rank="")
     facts.add("load.stalled_running", found[1], where, rank="")
+
+
+def _write_stuck(series: Series, facts: Facts) -> None:
+    stuck = max((_waiting_alone(track) for track in series.tracks.values()), default=(0, 0.0))
+    queued = series.stat("queued")
+    if not stuck[0] or queued is None:
+        return
+    where = Where.of(queued.end) if queued.end is not None else None
+    facts.add("load.stuck_lines", stuck[0], where, rank="")
+    facts.add("load.stuck_queue", stuck[1], where, rank="")
+
+
+def _waiting_alone(track: Track) -> tuple[int, float]:
+    """How many of the last lines show requests that wait while none runs and no token moves, and how many wait."""
+    lines, waiting = 0, 0.0
+    for _, values in reversed(track.points):
+        running, queued, rate = values[_RUNNING], values[_QUEUED], values[_RATE]
+        if running is None:
+            continue
+        if running or not queued or rate is None or rate > 0 or (lines and queued < waiting):
+            break
+        lines, waiting = lines + track.stride, queued
+    return lines, waiting
 
 
 def _standing(track: Track) -> tuple[int, float]:

@@ -34,6 +34,7 @@ VOCABULARY: dict[str, Spec] = {
     # identity
     "engine.name": Spec("name", "sglang or vllm"),
     "engine.version": Spec("version", "the version printed"),
+    "engine.platform": Spec("name", "the kind of device the engine runs on: cuda, rocm, xpu, tpu, cpu"),
     "model.path": Spec("name", "the model path or name served"),
     "model.arch": Spec("name", "the architecture class of the target", "first"),
     "draft.arch": Spec("name", "the architecture class of the draft"),
@@ -241,6 +242,9 @@ VOCABULARY: dict[str, Spec] = {
     "load.running_when_waiting": Spec("requests", "most requests that ran while others waited on a half-empty pool"),
     "load.stalled_lines": Spec("count", "last runtime lines with the same requests running and no token at all"),
     "load.stalled_running": Spec("requests", "requests that ran then"),
+    "load.stuck_lines": Spec("count", "last runtime lines with requests waiting, none running and no token at all"),
+    "load.stuck_queue": Spec("requests", "requests that waited then"),
+    "load.max_swapped": Spec("requests", "most requests whose KV was moved to the host (V0)", "max"),
     "load.full_samples": Spec("count", "runtime lines with a KV pool at 95 % or more", "sum"),
     "load.decode_lines": Spec("count", "decode lines with requests running", "sum"),
     "load.decode_samples": Spec("count", "decode lines of the commonest batch size, without those after a pause"),

@@ -33,3 +33,27 @@ def test_what_is_no_stall() -> None:
 def test_a_pool_that_fills_is_a_prefill() -> None:
     run = printed([(1, 0.0, 0.0, 1.0 + n) for n in range(9)])
     assert run.facts.value("load.stalled_lines") == 1
+
+
+_OLD = "INFO 08-01 03:{:02d}:07 scheduler.py:271] Throughput: {} tokens/s, Running: {} reqs, Swapped: {} reqs, Pending: {} reqs, GPU KV cache usage: {}%, CPU KV cache usage: 0.0%\n"
+
+
+def test_requests_that_wait_while_nothing_runs() -> None:
+    rows = [(185.4, 1, 0, 0, 100.0)] * 3 + [(0.0, 0, 0, 1, 0.0)] * 5
+    facts = only("".join(_OLD.format(n, *row) for n, row in enumerate(rows))).facts
+    assert (facts.value("load.stuck_lines"), facts.value("load.stuck_queue")) == (5, 1)
+    assert facts.value("load.full_samples") == 3
+    assert facts.value("load.waiting_pool_full") == 0
+    assert "load.stalled_lines" not in facts
+
+
+def test_a_queue_that_moves_is_not_stuck() -> None:
+    rows = [(0.0, 0, 0, 1, 0.0)] * 5 + [(185.4, 1, 0, 0, 4.0)]
+    facts = only("".join(_OLD.format(n, *row) for n, row in enumerate(rows))).facts
+    assert "load.stuck_lines" not in facts
+
+
+def test_swapped_requests_are_counted() -> None:
+    rows = [(185.4, 4, 2, 1, 97.0), (185.4, 4, 3, 1, 98.0), (185.4, 5, 0, 0, 60.0)]
+    facts = only("".join(_OLD.format(n, *row) for n, row in enumerate(rows))).facts
+    assert facts.value("load.max_swapped") == 3
