@@ -6,7 +6,7 @@ import copy
 import re
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from analyzer.events import Event
 from analyzer.framing.record import Record
@@ -35,7 +35,8 @@ SCARY_WORDS = (
 """A plain search for one of these goes before the expression, which takes ten times as long on a line without any."""
 _MAX_EVENTS, _MAX_PER_KIND, _MAX_SCARY, _MAX_PIDS = 20_000, 400, 1_000, 4_096
 _WARM_UP_LINES = 2
-"""What a warm-up prints: a batch and the answer."""
+"""What a warm-up prints: a batch and the answer. With data parallelism each rank has one of its own."""
+_MOST_WARM_RANKS = 64
 
 
 @dataclass(slots=True)
@@ -58,6 +59,8 @@ class Building:
     log: FailureLog = field(default_factory=FailureLog)
     app_started: Where | None = None
     answers: int = 0
+    warm_ranks: set[str] = field(default_factory=set)
+    """Ranks that printed of a batch before the server was ready."""
     answered: Where | None = None
     """Where a client got its answer (not only a line of a batch)."""
     ready_at: Where | None = None
@@ -93,7 +96,9 @@ class Building:
     @property
     def seen_start(self) -> bool:
         """Whether the log shows the server's start, so that a missing ready line means something."""
-        return self.has_start or any(stage in self.stages for stage in ("arguments", "weights", "pool"))
+        if self.has_start or any(stage in self.stages for stage in ("arguments", "weights", "pool")):
+            return True
+        return self.app_started is not None and self.engine == "sglang"  # it warms up after this, then it is ready
 
     @property
     def about_engine(self) -> bool:
@@ -123,7 +128,8 @@ class Building:
     def served(self) -> Where | None:
         """Where a request was answered; the warm-up of a server that is not yet ready does not count."""
         warming = self.engine == "sglang" and self.seen_start and self.ready_at is None
-        return None if warming and self.answers <= _WARM_UP_LINES else self.served_at
+        lines = _WARM_UP_LINES * max(1, len(self.warm_ranks))
+        return None if warming and self.answers <= lines else self.served_at
 
     @property
     def end(self) -> Where | None:
@@ -218,6 +224,8 @@ class Building:
 
     def _serving(self, event: Event) -> None:
         self.answers += 1
+        if self.ready_at is None and event.record.rank and len(self.warm_ranks) < _MOST_WARM_RANKS:
+            self.warm_ranks.add(event.record.rank)
         self.log.served(self.order, event.record.time)
         if self.served_at is None:
             self.served_at = Where.of(event.record)
@@ -290,12 +298,15 @@ class Building:
             run.notes.append(f"The traceback is one of {name}: this is not the log of an SGLang or vLLM server.")
         cause = run.failure
         verdict = decide(self, run.failures, entry.ready if entry else False)
+        startup = verdict.outcome == "crashed at startup"
+        if run.engine is None and not self.stages and cause is not None and cause.kind == "exit":
+            verdict = replace(verdict, outcome="unknown")  # a line of a library, and no server that it ends
         run.outcome, run.outcome_basis = verdict.outcome, verdict.basis
         run.facts.add("outcome", run.outcome, run.outcome_basis)
         if run.stage:
             run.facts.add("stage", run.stage, run.stages[run.stage])
         if cause is not None:
-            add_failure_facts(run, cause, entry)
+            add_failure_facts(run, cause, entry, startup)
         if closed:
             self._note_end(run)
         return run

@@ -88,6 +88,8 @@ class Entry:
     key: str = ""
     teardown: bool = False
     """An exception with which Python ends tasks, threads and processes: never a cause, never a death."""
+    of_thread: bool = False
+    """It ended a thread of Python's: the process goes on without it."""
     of_process: bool = False
     """The process itself caught it at its top level and ended: no request of its own, whatever others still answer."""
     echo: bool = False
@@ -145,6 +147,7 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
     entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
     of_the_engine = original is not None or (failure.wrapper and not entry.teardown)
     entry.client = not of_the_engine and _of_a_request(entry, parsed.head if parsed else "")
+    entry.of_thread = any(f.function == "_bootstrap_inner" for f in failure.frames)
     entry.of_process = not entry.client and any(f.function in _PROCESS_FUNCTIONS for f in failure.frames)
     files = [f.file for f in failure.frames]
     entry.user_code = bool(files) and not any(map(_ENGINE_FILE.search, files))

@@ -11,8 +11,11 @@ from analyzer.run.model import Failure, Run
 _MAX_FRAMES = 60
 
 
-def add_failure_facts(run: Run, cause: Failure, entry: Entry | None) -> None:
-    """Writes ``failure.*`` into ``run.facts``. ``entry`` is the cause as it was collected."""
+def add_failure_facts(run: Run, cause: Failure, entry: Entry | None, startup: bool) -> None:
+    """Writes ``failure.*`` into ``run.facts``. ``entry`` is the cause as it was collected.
+
+    ``startup``: it kept a server from starting, or more likely so than not where the log is only a fragment.
+    """
     where = cause.where
     frames = "\n".join(f"{f.file}:{f.function}" for f in cause.frames[-_MAX_FRAMES:])
     values: dict[str, Any] = {
@@ -25,7 +28,7 @@ def add_failure_facts(run: Run, cause: Failure, entry: Entry | None) -> None:
         "failure.origin": cause.process or cause.rank or None,
         "failure.stage": cause.stage or None,
         "failure.cut": cause.cut,
-        "failure.startup": run.outcome == "crashed at startup",
+        "failure.startup": startup,
         "failure.exit_code": entry.code if entry else None,
         "leak.text": leaks.explain(cause.text),
     }

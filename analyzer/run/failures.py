@@ -252,7 +252,7 @@ class FailureLog:
             if entry is cause:
                 if failure.wrapper:
                     signalled = cause.code is not None and cause.code < 0
-                    failure.kind = "killed" if signalled and cause.code != _SIGTERM else "elsewhere"
+                    failure.kind = "killed" if signalled and cause.code != _SIGTERM else _last_kind(failure)
                 failure.wrapper = failure.consequence = False
                 failure.where += self._ended_by(cause, alive)
             elif fate == "request" or (fate == "survived" and not entry.noted):
@@ -274,6 +274,8 @@ class FailureLog:
             return "request"  # the program that uses the engine failed, not the engine
         later = bisect_right(deaths, entry.order)
         death = deaths[later] if later < len(deaths) else math.inf
+        if entry.of_thread and death == math.inf:
+            return "survived"
         outlives = failure.kind != "killed" and not entry.of_process
         if outlives and any(entry.order < order < death for order in self._after(entry.order)):
             return "survived"
@@ -294,7 +296,7 @@ class FailureLog:
 
     @staticmethod
     def _is_death(entry: Entry) -> bool:
-        if entry.client or entry.teardown:
+        if entry.client or entry.teardown or entry.failure.exception == signals.UNANSWERED:
             return False
         return entry.failure.wrapper or entry.failure.kind in ("killed", "watchdog")
 
@@ -318,6 +320,11 @@ class FailureLog:
     def _last_resort(self, marked: list[tuple[Entry, str]]) -> Entry | None:
         """Only wrappers are left: the cause is elsewhere, and the first wrapper stands for it."""
         return next((e for e, fate in marked if fate == "wrapper" and not e.teardown), None)
+
+
+def _last_kind(failure: Failure) -> str:
+    """Of a wrapper that nothing else explains: most point at an error elsewhere, a failed capture quotes its error."""
+    return "exit" if failure.exception == "graph capture failed" else "elsewhere"
 
 
 def _near(a: Entry, b: Entry) -> bool:

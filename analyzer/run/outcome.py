@@ -9,7 +9,7 @@ from typing import Protocol
 
 from analyzer.run.facts import Where
 from analyzer.run.model import Failure, Run, first_cause
-from analyzer.run.signals import HOST_OOM
+from analyzer.run.signals import HOST_OOM, UNANSWERED
 
 START_UP_STAGES = ("arguments", "init", "weights", "pool", "graphs")
 
@@ -122,6 +122,8 @@ def startup_failure(failure: Failure, failures: Sequence[Failure], ready: bool, 
 def decide(evidence: Evidence, failures: Sequence[Failure], ready: bool) -> Verdict:
     """The outcome as the log alone shows it. ``ready``: the server had served when the cause happened."""
     cause = first_cause(failures)
+    if cause is not None and cause.exception == UNANSWERED and evidence.stop is None:
+        return Verdict("degraded", cause.where[:2])
     if cause is not None:
         startup = startup_failure(cause, failures, ready, evidence.seen_start)
         return Verdict("crashed at startup" if startup else "crashed at runtime", cause.where[:2])

@@ -27,6 +27,9 @@ WRAPPER = "wrapper"
 HOST_OOM = "out of memory (host)"
 """Label of a kill that the kernel, the container runtime or ray put down to the host's memory."""
 
+UNANSWERED = "health check failed"
+"""Label of SGLang's note that no answer came out of the engine for a time: /health says 503, nothing is ended by it."""
+
 _SIGNAL_CODES = {137: -9, 139: -11, 134: -6, 143: -15, 130: -2}
 """Exit codes of a shell or container for a process that a signal ended."""
 
@@ -50,7 +53,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "scheduler_exit_code": (DEATH, "process died"),
         "watchdog_timeout": (WATCHDOG, "watchdog"),
         "watchdog_timeout_named": (WATCHDOG, "watchdog"),
-        "health_failed": (WATCHDOG, "health check failed"),
+        "health_failed": (WATCHDOG, UNANSWERED),
         "token_cap_ignored": (FATAL, "no KV memory"),
         "weights_not_ready": (FATAL, "weights not ready"),
         "sigterm": (STOP, "SIGTERM"),
@@ -115,6 +118,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "interpreter_fault": (FATAL, "interpreter fault"),
         "device_xid": (FATAL, "device fault"),
         "device_memory_fault": (FATAL, "device fault"),
+        "kernel_launch_failed": (FATAL, "kernel launch failed"),
         "collective_timeout": (WATCHDOG, "collective timeout"),
         "watchdog_thread_ended": (FATAL, "process group watchdog"),
         "arguments_refused": (FATAL, "bad arguments"),

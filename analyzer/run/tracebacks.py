@@ -8,8 +8,9 @@ that lost its first line in a paste, and one that ends before its exception.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
+from analyzer.run.glued import unfold
 from analyzer.run.model import Frame
 
 HEADER = "Traceback (most recent call last)"
@@ -266,10 +267,16 @@ def _last_line_only(reader: _Reader, lines: list[str]) -> None:
             return
 
 
+def _placed(link: Link, origin: list[int]) -> Link:
+    """``link`` with the lines of the text as it was read, not as it was taken apart."""
+    key = origin[link.key_line] if link.key_line >= 0 else -1
+    return replace(link, start=origin[link.start], end=origin[link.end], key_line=key)
+
+
 def parse(text: str) -> Traceback:
     """The traceback in ``text``; never raises. A text without one gives a cut traceback without links."""
     reader = _Reader()
-    lines = text.split("\n")
+    lines, origin = unfold(text.split("\n"))
     indent = _indent(lines)
     for index, line in enumerate(lines):
         line = line.rstrip("\r").removesuffix("^M")
@@ -279,7 +286,7 @@ def parse(text: str) -> Traceback:
         _last_line_only(reader, lines)
     return Traceback(
         head="\n".join(reader.head)[:_MESSAGE_CHARS],
-        links=tuple(reader.links),
+        links=tuple(_placed(link, origin) for link in reader.links),
         cut=reader.dangling,
         headless=reader.headless,
         frames=reader.lost,

@@ -58,7 +58,8 @@ CASES = [
     # start-up: model, weights, quantization, kernels
     (vllm("load_model", "ValueError: Model architectures ['FooForCausalLM'] are not supported for now. Supported architectures: dict_keys([])"), "fail-model-unsupported"),
     (vllm("create_engine_config", "ValueError: The checkpoint you are trying to load has model type `foo` but Transformers does not recognize this architecture."), "fail-model-unsupported"),
-    (vllm("load_model load_weights", "KeyError: 'layers.0.mlp.experts.w2_weight_scale_inv'"), "fail-weights-mismatch"),
+    (vllm("load_model load_weights", "KeyError: 'layers.0.mlp.experts.w2_weight_scale_inv'"), "fail-quantization-mismatch"),
+    (vllm("load_model load_weights", "KeyError: 'lm_head.weight'"), "fail-weights-mismatch"),
     (vllm("load_model weight_loader", "RuntimeError: The size of tensor a (2048) must match the size of tensor b (4096) at non-singleton dimension 0"), "fail-weights-mismatch"),
     (vllm("load_model load_weights", "safetensors_rust.SafetensorError: Error while deserializing header: MetadataIncompleteBuffer"), "fail-weights-missing"),
     (vllm("load_model", "RuntimeError: Cannot find any model weights with `/models/x`"), "fail-weights-missing"),

@@ -1,0 +1,74 @@
+# ruff: noqa: E501  (messages are quoted whole)
+"""What a server outlives, what only hinders it, and failures of its warm-up."""
+
+from __future__ import annotations
+
+from tests.run.helpers import only
+
+THREAD = """\
+[2025-08-17 19:34:27 TP0] Prefill batch. #new-seq: 1, #new-token: 2048, #cached-token: 0, token usage: 0.02, #running-req: 0, #queue-req: 0,
+Exception in thread Thread-13 (backup_thread_func):
+Traceback (most recent call last):
+  File "/usr/lib/python3.10/threading.py", line 1016, in _bootstrap_inner
+    self.run()
+  File "/s/sglang/srt/managers/cache_controller.py", line 912, in backup_thread_func
+    self.page_backup(operation)
+AssertionError
+"""
+UNHEALTHY = """\
+[2025-09-25 05:42:53 TP0] Decode batch. #running-req: 3, #token: 90211, token usage: 0.22, cuda graph: True, gen throughput (token/s): 66.29, #queue-req: 0,
+[2025-09-25 05:49:34] Health check failed. Server couldn't get a response from detokenizer for last 20 seconds. tic start time: 05:49:14. last_heartbeat time: 05:42:53
+"""
+WARMING = """\
+[2025-08-29 20:35:49] INFO:     Application startup complete.
+[2025-08-29 20:35:49] INFO:     Uvicorn running on http://127.0.0.1:8000 (Press CTRL+C to quit)
+[2025-08-29 20:35:50 DP0 TP0 EP0 PP0] Prefill batch. #new-seq: 1, #new-token: 6, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0,
+[2025-08-29 20:35:50 DP1 TP1 EP1 PP0] Prefill batch. #new-seq: 1, #new-token: 6, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0,
+[2025-08-29 20:35:50 DP2 TP2 EP2 PP0] Prefill batch. #new-seq: 1, #new-token: 6, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0,
+{ready}[2025-08-29 20:35:50 DP2 TP2 EP2 PP0] Scheduler hit an exception: Traceback (most recent call last):
+  File "/s/sglang/srt/managers/scheduler.py", line 2582, in run_scheduler_process
+    scheduler.event_loop_pp()
+RuntimeError: The size of tensor a (4) must match the size of tensor b (8) at non-singleton dimension 0
+"""
+
+
+def test_a_thread_that_ends_does_not_end_the_server() -> None:
+    run = only(THREAD)
+    assert (run.outcome, run.failure) == ("serving", None)
+    assert [f.request_level for f in run.failures] == [True]
+
+
+def test_a_thread_that_ends_is_the_cause_of_a_death_after_it() -> None:
+    run = only(THREAD + "[2025-08-17 19:40:27] Watchdog timeout (self.watchdog_timeout=300)\n")
+    assert run.failure is not None
+    assert (run.outcome, run.failure.exception) == ("crashed at runtime", "AssertionError")
+
+
+def test_a_failed_health_check_ends_nothing() -> None:
+    run = only(UNHEALTHY)
+    assert run.failure is not None
+    assert (run.outcome, run.failure.exception) == ("degraded", "health check failed")
+    stopped = only(
+        UNHEALTHY
+        + "[2025-09-25 05:50:01] SIGTERM received. signum=None frame=None. Draining requests and shutting down...\n"
+    )
+    assert stopped.outcome == "crashed at runtime"
+
+
+def test_a_batch_of_each_rank_before_it_is_ready_is_the_warm_up() -> None:
+    assert only(WARMING.format(ready="")).outcome == "crashed at startup"
+    ready = "[2025-08-29 20:35:50] The server is fired up and ready to roll!\n"
+    assert only(WARMING.format(ready=ready)).outcome == "crashed at runtime"
+
+
+def test_a_lone_line_of_a_library_ends_no_server_that_the_log_shows() -> None:
+    run = only("CUDA error (/build/csrc/x.cu:97): an illegal memory access was encountered\n")
+    assert run.failure is not None
+    assert (run.engine, run.outcome) == (None, "unknown")
+
+
+def test_a_failed_capture_that_quotes_its_error_is_no_error_elsewhere() -> None:
+    text = "[2026-05-28 02:12:03 TP0] Piecewise CUDA Graph failed with error: CUDA error: an illegal memory access was encountered\n"
+    run = only(text)
+    assert run.failure is not None
+    assert (run.outcome, run.failure.kind) == ("crashed at startup", "exit")
