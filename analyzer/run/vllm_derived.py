@@ -11,6 +11,9 @@ def derive(facts: Facts, *, consumed: bool) -> None:
         _split_consumed(facts)
     _split_peak(facts)
     _derive_tokens(facts)
+    device = facts.value("args.device")
+    if device not in (None, "auto") and "engine.platform" not in facts:
+        facts.add("engine.platform", device, facts.where("args.device"), rank="", origin="derived")
 
 
 def _split_consumed(facts: Facts) -> None:

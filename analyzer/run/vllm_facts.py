@@ -313,7 +313,14 @@ def _proposer(event: Event, facts: Facts) -> None:
         facts.add("spec.method", method, event.record, rank="")
 
 
+def _platform(event: Event, facts: Facts) -> None:
+    """The hardware found; the threads and the space of the CPU back end are printed on a CPU only."""
+    facts.add("engine.platform", event.get("platform") or "cpu", event.record, rank="")
+
+
 FACT_KINDS: dict[str, Writer] = {
+    "platform_detected": _each(_platform),
+    "cpu_threads": _each(_platform),
     "api_server_version": _each(),
     "banner": _each(_ranked("model.path", "model")),
     "banner_model": _each(_ranked("model.path", "model")),
@@ -339,8 +346,8 @@ FACT_KINDS: dict[str, Writer] = {
     "hpu_memory": _each(_hpu_memory),
     "ascend_memory": _each(_ascend_memory),
     "available_kv": _each(_ranked("pool.available_bytes", "available")),
-    "cpu_kv_default": _each(_ranked("pool.available_bytes", "available")),
-    "cpu_kv_space": _each(_cpu_space),
+    "cpu_kv_default": _each(_platform, _ranked("pool.available_bytes", "available")),
+    "cpu_kv_space": _each(_platform, _cpu_space),
     "kv_bytes_given": _each(_kv_given),
     "startup_plan_applied": _each(_plan),
     "graph_estimate": _each(_ranked("graphs.estimated", "graphs_estimated")),
