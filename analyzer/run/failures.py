@@ -49,6 +49,7 @@ class FailureLog:
         self._served: list[float] = []
         self._heads: dict[tuple[int | None, str, str], tuple[int, str]] = {}
         self._ready: int | None = None
+        self._refusal: Entry | None = None
 
     # what is seen
 
@@ -159,7 +160,12 @@ class FailureLog:
             wrapper=signal.kind == signals.WRAPPER,
             text=_bounded(record.text),
         )
-        self._add(Entry(failure, order, record.time, ready, code=signal.code), record)
+        entry = Entry(failure, order, record.time, ready, code=signal.code)
+        if signal.kind != signals.REFUSAL:
+            self._add(entry, record)
+        elif self._refusal is None and record.level in ("", "ERROR", "CRITICAL"):
+            failure.kind, failure.spans = "exception", ((failure.first_line, record.last_line),)
+            self._refusal = entry
 
     def lone_exception(self, record: Record, order: int, stage: str, ready: bool) -> bool:
         """Takes a record whose first line is the last line of a traceback that the log does not hold."""
@@ -223,6 +229,7 @@ class FailureLog:
         result = FailureLog()
         result.stop, result._served, result._ready = self.stop, list(self._served), self._ready
         result._progress = list(self._progress)
+        result._refusal = self._refusal or other._refusal
         result._by_key, result.entries = dict(self._by_key), list(self.entries)
         end = max([0.0, *(e.order for e in self.entries), *self._served, *([self.stop[0]] if self.stop else [])]) + 1
         for number, entry in enumerate(other.entries):
@@ -245,7 +252,7 @@ class FailureLog:
         deaths = sorted(entry.order for entry in self.entries if self._is_death(entry))
         marked = [(entry, self._fate(entry, deaths)) for entry in self.entries]
         alive = [entry for entry, fate in marked if fate == "candidate" and not entry.noted]
-        cause = self._cause(alive) or self._last_resort(marked)
+        cause = self._cause(alive) or self._refused(marked) or self._last_resort(marked)
         result = []
         for entry, fate in marked:
             failure = replace(entry.failure)
@@ -316,6 +323,16 @@ class FailureLog:
             return ()
         end = next((e for e in alive if e.order > cause.order and e.hard_exception and _near(cause, e)), None)
         return end.failure.where[:1] if end else ()
+
+    def _refused(self, marked: list[tuple[Entry, str]]) -> Entry | None:
+        """The bare sentence of a refusal, if no traceback explains the end and the server did not live on."""
+        entry = self._refusal
+        if entry is None or self._after(entry.order) or (self._ready is not None and self._ready > entry.order):
+            return None
+        if self.stop is not None and entry.order >= self.stop[0]:
+            return None
+        marked.append((entry, "candidate"))
+        return entry
 
     def _last_resort(self, marked: list[tuple[Entry, str]]) -> Entry | None:
         """Only wrappers are left: the cause is elsewhere, and the first wrapper stands for it."""

@@ -21,6 +21,8 @@ FATAL = "fatal"
 """The line itself is the error that ends the process."""
 STOP = "stop"
 """Somebody asked the server to stop."""
+REFUSAL = "refusal"
+"""The sentence of an exception that ends a start-up, without the exception's name; it counts where nothing else does."""
 WRAPPER = "wrapper"
 """A closing or heading sentence that points at another failure."""
 
@@ -30,7 +32,7 @@ HOST_OOM = "out of memory (host)"
 UNANSWERED = "health check failed"
 """Label of SGLang's note that no answer came out of the engine for a time: /health says 503, nothing is ended by it."""
 
-_SIGNAL_CODES = {137: -9, 139: -11, 134: -6, 143: -15, 130: -2}
+_SIGNAL_CODES = {137: -9, 139: -11, 134: -6, 143: -15, 130: -2, 132: -4, 135: -7, 136: -8}
 """Exit codes of a shell or container for a process that a signal ended."""
 
 
@@ -74,6 +76,11 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "core_died": (DEATH, "engine process died"),
         "core_exited": (DEATH, "engine process died"),
         "worker_died": (DEATH, "worker died"),
+        "no_kv_memory": (REFUSAL, "ValueError"),
+        "kv_below_context": (REFUSAL, "ValueError"),
+        "kv_below_context_v0": (REFUSAL, "ValueError"),
+        "free_below_target": (REFUSAL, "ValueError"),
+        "state_blocks_below_seqs": (REFUSAL, "ValueError"),
         "engine_process_died_v0": (DEATH, "engine process died"),
         "core_start_timeout": (WATCHDOG, "engine did not start in time"),
         "core_failed_to_start": (WRAPPER, "engine failed to start"),
@@ -149,6 +156,8 @@ def signal_of(event: Event) -> Signal | None:
         return None  # an ordinary clip; a negative profile means that there is no memory at all
     if event.kind == "container_exit" and (code is None or code >= 0):
         return None  # an ordinary status: what failed said so itself
+    if code == -15 and event.kind == "worker_died":
+        return None  # the engine ends its workers like this, whether it was told to stop or has failed itself
     if code == -15:
         kind = STOP
     elif kind == DEATH and code is not None and code >= 0:
