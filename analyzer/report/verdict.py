@@ -31,6 +31,8 @@ def _failed(run: RunReport, stage: str) -> list[str]:
     reached = failure.stage or stage
     serving = reached in ("ready", "serving", "shutdown")
     where = _STAGES.get(reached, "") if serving == (run.outcome == "crashed at runtime") else ""
+    if failure.cause == "fail-oom-profile":
+        where = ""  # the profiling run has no stage of its own: the last one seen is that of the weights
     when = {"crashed at startup": "The server did not start", "crashed at runtime": "The server died"}
     head = when.get(run.outcome, "Something failed") + (f": it failed {where}" if where else "")
     finding = view.blamed(run)

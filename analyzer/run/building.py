@@ -347,7 +347,9 @@ _REACHED = {
 def _engine_by_frames(failures: list[Failure]) -> str | None:
     """The engine whose files a traceback passes through, for a log that holds nothing else."""
     files = [frame.file for failure in failures for frame in failure.frames]
-    return next((engine for engine in ENGINES if any(f"/{engine}/" in file for file in files)), None)
+    return next(
+        (engine for engine in ENGINES if any(re.search(rf"(?:^|/){engine}(?:_\w+)?/", file) for file in files)), None
+    )
 
 
 def _frightening(record: Record) -> bool:

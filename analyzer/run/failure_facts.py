@@ -7,6 +7,7 @@ from typing import Any
 from analyzer.run import leaks
 from analyzer.run.classify import Entry, engine_frame
 from analyzer.run.model import Failure, Run
+from analyzer.run.oom import write_oom
 
 _MAX_FRAMES = 60
 
@@ -38,3 +39,4 @@ def add_failure_facts(run: Run, cause: Failure, entry: Entry | None, startup: bo
         values["failure.raised_in"] = f"{cause.frames[-1].file}:{cause.frames[-1].function}"
     for name, value in values.items():
         run.facts.add(name, value, where, rank="")
+    write_oom(cause.message, where, run.facts)

@@ -188,6 +188,10 @@ VOCABULARY: dict[str, Spec] = {
     "failure.startup": Spec("bool", "it kept the server from serving"),
     "failure.engine_frame": Spec("name", "file:function of the innermost frame inside the engine"),
     "failure.raised_in": Spec("name", "file:function of the frame that raised"),
+    "argument.refused": Spec("name", "the flag that the argument parser did not know"),
+    "argument.near": Spec("name", "the engine's flag that was probably meant"),
+    "argument.other_release": Spec("name", "the engine that takes the refused flag in some of its releases"),
+    "argument.other_engine": Spec("name", "the engine whose flag the refused one is, where it is not this one's"),
     "leak.text": Spec("name", "the recount of a leak check: which pool balances, which does not"),
     "end.unfinished": Spec("name", "what was under way when the log ended without an end"),
     "end.waited": Spec("seconds", "how long that had been under way"),
@@ -226,6 +230,11 @@ VOCABULARY: dict[str, Spec] = {
     "http.generates": Spec("bool", "one short real generation succeeded"),
     "http.refused": Spec("count", "status with which a probe was refused: 401 and 403 want a token"),
     "http.error": Spec("name", "why a probe failed"),
+    # an allocation that the device refused
+    "oom.total": Spec("bytes", "the device's memory, as the message of an allocation that failed says"),
+    "oom.free": Spec("bytes", "what was free on the device when an allocation failed"),
+    "oom.own": Spec("bytes", "what the process itself held when its allocation failed"),
+    "oom.foreign": Spec("bytes", "what other processes held then; a lower bound"),
     # runtime, summarised from the series
     "load.max_running": Spec("requests", "most requests seen running", "max"),
     "load.max_queue": Spec("requests", "most requests seen waiting", "max"),
