@@ -8,6 +8,7 @@ from analyzer.run import leaks
 from analyzer.run.classify import Entry, engine_frame
 from analyzer.run.model import Failure, Run
 from analyzer.run.oom import write_oom
+from analyzer.run.refused_flags import facts_of_refusal
 
 _MAX_FRAMES = 60
 
@@ -35,6 +36,8 @@ def add_failure_facts(run: Run, cause: Failure, entry: Entry | None, startup: bo
     }
     if frame := engine_frame(cause.frames):
         values["failure.engine_frame"] = f"{frame.file}:{frame.function}"
+    if cause.exception == "bad arguments":
+        values |= facts_of_refusal(cause.message, run.engine)
     if cause.frames:
         values["failure.raised_in"] = f"{cause.frames[-1].file}:{cause.frames[-1].function}"
     for name, value in values.items():
