@@ -19,7 +19,7 @@ _NATIVE_FRAME = r'  File "[^"]*", line \d+,? in [^,]*$'  # as faulthandler and C
 _PATTERNS = {
     # unprefixed text that begins something new and so ends the message of an exception
     "start": (
-        r"(?:Traceback \(|Process \S+:$|Exception (?:ignored|in thread)|\[\w+[\]: ]|\S+:\d+: |"
+        r"(?:Traceback \(|Process \S+:$|Exception (?:ignored|in thread)|\[\w+[\]: ](?! ?\w+=\d)|\S+:\d+: |"
         r"[/.\w-]+:\d+:\d+ \[\d|nanobind|Killed|Segmentation fault|Aborted|terminate called|Fatal Python|\*\*\*|"
         r"[IWEF]\d{4} \d\d:|!!!!!|usage: |Loading |Warning: |WARNING|ERROR|INFO|DEBUG|PASSED|FAILED|SKIPPED|"
         r"\S+\.py::|sys:\d|\+ |\$ |={4}|-{4}|_ _ _|handle: )"
@@ -151,6 +151,8 @@ class Traceback(Block):
         self.ended = False
         self._chained = False
         self._after = 0
+        self._empty = False
+        """Whether the exception's own line says nothing, so that its message is what follows."""
         self._code = pattern("flat_frame").match(record.text) is not None
         """Whether the next line is the source of a frame without indentation."""
         cell = pattern("cell_head").match(record.text) is not None
@@ -173,6 +175,7 @@ class Traceback(Block):
             self._code = text[:1] in "^~"  # one line of source below its frame, and marks below that
         elif text and not text[0].isspace() and not self._chained:
             self.ended, self._after = True, 0
+            self._empty = text.endswith((":", ": ")) and _names_error(text)
 
     def begins_anew(self, text: str) -> bool:
         """Whether ``text``, under the same header, is a further traceback and not a part of this one."""
@@ -196,6 +199,8 @@ class Traceback(Block):
             return pattern("exception").match(text) is not None and not _is_start(text)
         if self._after >= _TAIL_LINES:
             return False
+        if self._empty and len(self._blanks) < 2:
+            return not text.startswith(("Traceback (", "Process ", "Exception in thread"))
         if self._blanks:
             return pattern("after_blank").match(text) is not None and len(self._blanks) < 3
         return text[0].isspace() or not _is_start(text)

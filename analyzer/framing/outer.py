@@ -13,6 +13,7 @@ from functools import cache
 from typing import Any
 
 from analyzer.framing import engine
+from analyzer.framing.decode import clean
 
 _MAX_LAYERS = 8
 _COUNTED = 6
@@ -37,6 +38,7 @@ _PATTERNS = {
     "short": r"(\d\d-\d\d \d\d:\d\d:\d\d[.,]\d{3,6})(?: (?=\S))?",
     "severity": rf"(?:{engine.LEVELS}|NOTICE|DEFAULT) (?={_RFC3339} )",  # Google's log export
     "logger": rf"- [A-Za-z_][\w.]* - (?:{engine.LEVELS}) - ?",  # python's logging around what a child printed
+    "piped": rf"\| *(?:{engine.LEVELS}|SUCCESS|TRACE) *\| *[\w.:<>]{{1,120}} *(?:\| ?|- )",  # loguru, FastChat
     "srun": r" *(\d{1,8}): ",
     "pm2": r"(\d+\|[\w.-]+) *\| ",
     "quote": r"(?:> ?)+",
@@ -126,6 +128,9 @@ class Peeler:
             rest = self._quote(text)
         elif first == "-" and outer.stamp:
             match = _pattern("logger").match(text)
+            rest = text[match.end() :] if match else None
+        elif first == "|" and outer.stamp:
+            match = _pattern("piped").match(text)
             rest = text[match.end() :] if match else None
         elif first == "*":
             match = _pattern("bold").match(text)
@@ -244,10 +249,9 @@ def _json(text: str, outer: Outer) -> str | None:
         entry = json.loads(text)
     except ValueError:
         return None
-    key = next((key for key in _TEXT_KEYS if isinstance(entry.get(key), str)), None)
-    if key is None:
+    key, message = next(((key, text) for key in _TEXT_KEYS if (text := _text(entry.get(key))) is not None), ("", ""))
+    if not key:
         return None
-    message: str = entry[key]
     if "levelname" in entry or "asctime" in entry or "level" in entry:
         outer.fields = entry
     elif key == "log":
@@ -260,6 +264,16 @@ def _json(text: str, outer: Outer) -> str | None:
     if isinstance(name, str):
         outer.stream = _join(outer.stream, name)
     return message
+
+
+def _text(value: Any) -> str | None:
+    """A message in JSON; journald writes one that holds escape sequences as a list of its bytes."""
+    if isinstance(value, list) and value:
+        try:
+            return clean(bytes(value).decode("utf-8", "backslashreplace"))
+        except (TypeError, ValueError):
+            return None
+    return value if isinstance(value, str) else None
 
 
 def _join(outer: str, inner: str) -> str:

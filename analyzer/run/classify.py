@@ -57,6 +57,8 @@ _PROCESS_FUNCTIONS = frozenset({
     "run_scheduler_process", "run_detokenizer_process", "run_data_parallel_controller_process",
 })  # fmt: skip
 """Outermost functions of SGLang's processes: what they catch ends the process, and the whole server with it."""
+_WARM_UP_FUNCTIONS = frozenset({"_wait_and_warmup", "_execute_server_warmup"})
+"""They run in a thread of SGLang's front end; a server whose warm-up fails never says that it is ready."""
 _CLIENT_FRAMES = re.compile(
     r"/(?:starlette|fastapi|uvicorn)/|/entrypoints/openai/(?:serving_|api_server|chat_completion|completion)"
     r"|/entrypoints/(?:serve|renderer|chat_utils|http_server)|/srt/entrypoints/"
@@ -65,6 +67,10 @@ _TRANSFER_TEXT = re.compile(r"NIXL agent|NIXL handshake|[Hh]andshake (?:failed|w
 """The KV of one request did not come over; the engine computes it or answers with an error, and goes on."""
 _TRANSFER_FRAME = re.compile(r"/kv_transfer/kv_connector/.*:(?:done_callback|\w*handshake\w*)$")
 """What a connector runs beside the engine's loop; it catches what goes wrong there."""
+_ENTRY_FUNCTIONS = frozenset({
+    "_bootstrap", "run", "_main", "spawn_main", "main", "<module>", "run_engine_core", "run_mp_engine", "worker_main",
+})  # fmt: skip
+"""Outermost functions of a process: a traceback of these alone repeats what was caught in them and raised again."""
 _DEVICE_TEXT = re.compile(r"CUDA|HIP error|NCCL|NPU |XPU |out of memory|CUBLAS|cuDNN|Triton|triton\.|memory leak")
 """What no request handler of its own can raise: the engine runs in the same process and failed."""
 _CLIENT_LIBRARY = re.compile(r"/(?:openai|litellm|langchain\w*|requests|httpx|aiohttp|gradio|llama_index)/")
@@ -147,8 +153,12 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
     entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
     of_the_engine = original is not None or (failure.wrapper and not entry.teardown)
     entry.client = not of_the_engine and _of_a_request(entry, parsed.head if parsed else "")
-    entry.of_thread = any(f.function == "_bootstrap_inner" for f in failure.frames)
+    entry.of_thread = any(f.function == "_bootstrap_inner" for f in failure.frames) and not any(
+        f.function in _WARM_UP_FUNCTIONS or STARTUP_FUNCTIONS.match(f.function) for f in failure.frames
+    )
     entry.of_process = not entry.client and any(f.function in _PROCESS_FUNCTIONS for f in failure.frames)
+    if failure.cut and failure.frames and all(f.function in _ENTRY_FUNCTIONS for f in failure.frames):
+        failure.wrapper = any(e.failure.process == failure.process and not e.client for e in earlier)
     files = [f.file for f in failure.frames]
     entry.user_code = bool(files) and not any(map(_ENGINE_FILE.search, files))
     entry.key = _key(failure.exception, failure.message) if failure.exception else ""

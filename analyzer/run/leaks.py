@@ -11,7 +11,8 @@ import re
 from dataclasses import dataclass, field
 
 LEAK = re.compile(r"(?i)(?:memory|pool|mem) leak detected")
-_PAIR = re.compile(r"([\w.]+)(?:\(\))?=(-?\d+)")
+_PAIR = re.compile(r"\[(\w+)\] |([\w.]+)(?:\(\))?=(-?\d+)")
+"""A pool's heading (``[swa] total=…``, from 0.5.14 on), or a name with its figure."""
 _POOLS = (("mamba", "state pool"), ("swa", "window pool"), ("full", "token pool"), ("req_to_token", "request table"))
 _PARTS = (("session_held", "held"), ("available", "free"), ("evictable", "evictable"), ("protected", "protected"),
           ("uncached", "uncached"))  # fmt: skip
@@ -49,9 +50,14 @@ def balances(text: str) -> list[Balance]:
         return []
     request_table = "req_to_token_pool memory leak" in text
     pools: dict[str, Balance] = {}
-    for name, value in _PAIR.findall(text[max(0, found.start() - 200) : found.start() + 4_000]):
+    heading = ""
+    for headed, name, value in _PAIR.findall(text[max(0, found.start() - 200) : found.start() + 4_000]):
+        heading = headed or heading
+        if headed:
+            continue
+        words = heading if name == "total" or any(word == name for word, _ in _PARTS) else name
         pool = next(
-            (label for word, label in _POOLS if word in name), "request table" if request_table else "token pool"
+            (label for word, label in _POOLS if word in words), "request table" if request_table else "token pool"
         )
         balance = pools.setdefault(pool, Balance(pool))
         part = next((label for word, label in _PARTS if word in name), None)

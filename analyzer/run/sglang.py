@@ -186,12 +186,14 @@ class SglangFolder:
 
     def fill(self, run: Run) -> None:
         """Writes facts, version and series into ``run``. May be called repeatedly while a log grows."""
+        from analyzer.run.collapse import write_collapse
         from analyzer.run.sglang_facts import write_facts
         from analyzer.run.sglang_version import write_version
 
         write_facts(self, run)
         write_version(self, run)
         self.series.write(run.facts)
+        write_collapse(self.series, run.facts)
         run.series = self.series.summary()
 
     def of(self, kind: str, rank: str | None = None) -> Event | None:

@@ -265,6 +265,8 @@ VOCABULARY: dict[str, Spec] = {
     "spec.accept_length_short": Spec("ratio", "mean accept length at the shortest contexts seen"),
     "spec.accept_length_long": Spec("ratio", "mean accept length at the longest contexts seen"),
     "spec.accept_long_context": Spec("tokens", "tokens per request from which spec.accept_length_long was taken"),
+    "spec.collapsed_lines": Spec("count", "last decode lines that accept no draft token, after sound ones"),
+    "spec.accept_length_before": Spec("ratio", "mean accept length before those lines"),
     "spec.accept_length_early": Spec("ratio", "mean accept length in the first third of the lines that print one"),
     "spec.accept_length_middle": Spec("ratio", "mean accept length in the second third"),
     "spec.accept_length_late": Spec("ratio", "mean accept length in the last third"),

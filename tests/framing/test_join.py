@@ -287,3 +287,24 @@ def test_the_traceback_of_a_notebook() -> None:
     ]
     (trace,) = framed("\n".join(cell) + "\n")
     assert (trace.form, trace.text) == ("traceback", "\n".join(cell))
+
+
+def test_a_message_that_begins_below_its_exception() -> None:
+    lines = [
+        *TRACE[:2],
+        "ImportError: ",
+        "[sgl_kernel] CRITICAL: Could not load any common_ops library!",
+        "",
+        "Attempted locations:",
+        "- ImportError: libnuma.so.1: cannot open shared object file",
+    ]
+    trace, other = framed("\n".join([*lines, "[2026-04-25 01:40:11] Received sigquit from a child process."]) + "\n")
+    assert trace.text == "\n".join(lines)
+    assert other.text.startswith("Received sigquit")
+
+
+def test_figures_under_a_heading_belong_to_the_message() -> None:
+    lines = [*TRACE[:2], "ValueError: pool memory leak detected! [full] total=9", "[swa] total=8, available=3"]
+    trace, other = framed("\n".join([*lines, "[aiter] import [module_x]"]) + "\n")
+    assert trace.text == "\n".join(lines)
+    assert other.text == "[aiter] import [module_x]"

@@ -184,3 +184,12 @@ def test_tasks_of_srun_keep_their_numbers() -> None:
     line = "[2026-11-30 02:55:49] Load weight begin. avail mem=139.13 GB"
     records = framed("".join(f"{task}: {line}\n" for _ in range(5) for task in (0, 1, 2, 3)))
     assert [r.process for r in records] == list("0123") * 5
+
+
+@pytest.mark.parametrize(
+    "head", ["2024-06-02 00:26:10 | ERROR | stderr | ", "2024-06-02 00:26:10.123 | INFO     | worker.launch:run:12 - "]
+)
+def test_a_logger_with_pipes_around_the_server(head: str) -> None:
+    lines = ["Traceback (most recent call last):", '  File "/p/sglang/api.py", line 39, in Runtime', "TypeError: x"]
+    (record,) = framed("".join(f"{head}{line}\n" for line in lines))
+    assert (record.form, record.text) == ("traceback", "\n".join(lines))

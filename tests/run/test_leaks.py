@@ -29,3 +29,13 @@ def test_request_table_and_plain_texts() -> None:
     assert (table.pool, table.missing) == ("request table", 1)
     assert explain("KV cache pool leak detected!") is None
     assert explain("available_size=3, total_size=4") is None
+
+
+def test_pools_under_headings_are_counted_apart() -> None:
+    text = (
+        "pool memory leak detected! [full] total=9116160, available=768, evictable=9115392, protected=0, session_held=0"
+        ", uncached=0\n[swa] total=911616, available=235264, evictable=676096, protected=0, session_held=0, uncached=0"
+    )
+    window, tokens = balances(text)
+    assert (window.pool, window.missing) == ("window pool", 256)
+    assert (tokens.pool, tokens.missing) == ("token pool", 0)

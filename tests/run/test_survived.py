@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from tests.run.helpers import only
 
 THREAD = """\
@@ -72,3 +74,30 @@ def test_a_failed_capture_that_quotes_its_error_is_no_error_elsewhere() -> None:
     run = only(text)
     assert run.failure is not None
     assert (run.outcome, run.failure.kind) == ("crashed at startup", "exit")
+
+
+def test_a_warm_up_thread_that_fails_is_a_failed_start() -> None:
+    text = (
+        "server_args=ServerArgs(model_path='m', port=30000, mem_fraction_static=0.88)\n"
+        "Traceback (most recent call last):\n"
+        '  File "/usr/lib/python3.11/threading.py", line 1045, in _bootstrap_inner\n    self.run()\n'
+        '  File "/p/sglang/srt/server.py", line 410, in _wait_and_warmup\n    model_info = res.json()\n'
+        "requests.exceptions.JSONDecodeError: Expecting value: line 1 column 1 (char 0)\n"
+    )
+    assert only(text).outcome == "crashed at startup"
+
+
+def test_a_collapse_of_acceptance_counts_only_at_the_end() -> None:
+    line = (
+        "[2026-08-28 10:00:{second:02d} TP0] Decode batch, #running-req: 1, #token: 900, token usage: 0.02, "
+        "accept len: {length:.2f}, accept rate: 0.50, cuda graph: True, gen throughput (token/s): 50.00, #queue-req: 0\n"
+    )
+
+    def lines(*lengths: float) -> str:
+        return "".join(line.format(second=at, length=length) for at, length in enumerate(lengths))
+
+    run = only(lines(3.1, 3.2, 3.0, 1.0, 1.0, 1.0, 1.0))
+    assert run.facts.value("spec.collapsed_lines") == 4
+    assert run.facts.value("spec.accept_length_before") == pytest.approx(3.1)
+    assert only(lines(3.1, 3.2, 3.0, 1.0, 1.0, 3.0)).facts.value("spec.collapsed_lines") is None
+    assert only(lines(1.0, 1.0, 1.0, 1.0)).facts.value("spec.collapsed_lines") is None
