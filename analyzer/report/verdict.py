@@ -135,6 +135,7 @@ def _without_pool(run: RunReport, stage: str) -> str:
     if run.outcome in ("serving", "degraded"):
         return "The server serves; the log does not show its pool"
     if run.outcome == "stopped":
+        where = "" if stage == "shutdown" else where
         return "The server was stopped" + (f" {where}" if where else "") + "; the log does not show its pool"
     if not where and not run.engine and run.outcome == "unknown":
         return "No line was recognised as the output of an SGLang or vLLM server"

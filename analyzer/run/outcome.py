@@ -181,6 +181,7 @@ _DEGRADING = {
     "request-refused": ("critical",),
     "request-transfer-failed": ("critical", "warning"),
     "slow-decode": ("critical",),
+    "crash-engine-bug": ("critical",),
     "service-dead": ("critical", "warning"),
     "cap-kv-full": ("critical",),
 }

@@ -22,7 +22,7 @@ FATAL = "fatal"
 STOP = "stop"
 """Somebody asked the server to stop."""
 REFUSAL = "refusal"
-"""The sentence of an exception that ends a start-up, without the exception's name; it counts where nothing else does."""
+"""The sentence of an exception that ends a start-up, without its name; it counts where nothing else does."""
 WRAPPER = "wrapper"
 """A closing or heading sentence that points at another failure."""
 

@@ -60,3 +60,32 @@ def test_the_same_in_the_engines_loop_ends_it() -> None:
     loop = _HANDSHAKE.replace("in done_callback", "in start_load_kv").replace("in result", "in run_busy_loop")
     run = read(_logged(loop.split("\n", 1)[1] + "\nKeyError: 'c92321f8'", "ERROR"))
     assert run.outcome == "crashed at runtime"
+
+
+_ENTRY = """Traceback (most recent call last):
+  File "/usr/lib/python3.12/multiprocessing/process.py", line 314, in _bootstrap
+    self.run()
+  File "/usr/lib/python3/site-packages/vllm/v1/engine/core.py", line 940, in run_engine_core
+    raise e"""
+_BACKGROUND = (
+    "Exception: WorkerProc initialization failed due to an exception in a background process. "
+    "See stack trace for root cause."
+)
+
+
+def _printed(text: str) -> str:
+    return "".join(f"(EngineCore_DP0 pid=77) {part}\n" for part in text.split("\n"))
+
+
+def test_a_cut_repetition_at_the_processs_edge_hides_nothing() -> None:
+    told = _logged(_NVCC.partition("\nRuntimeError")[0] + "\n" + _BACKGROUND, "ERROR")
+    run = read(told + _printed(_ENTRY))
+    assert run.failure is not None
+    assert run.failure.kind == "elsewhere"
+    assert not run.failure.cut
+
+
+def test_alone_it_is_all_there_is() -> None:
+    run = read(_printed(_ENTRY))
+    assert run.failure is not None
+    assert run.failure.cut
