@@ -90,7 +90,8 @@ def _bounded(block: bytes) -> bytes:
 
 
 def clean(text: str) -> str:
-    """Whole lines without NUL, terminal control sequences (real or as pasted) and Markdown or HTML escapes."""
+    """Whole lines without NUL, terminal control sequences (real or as pasted) and what Markdown, HTML or a word
+    processor made of them."""
     if "\0" in text:
         text = text.replace("\0", "")
     if "\x1b" in text:
@@ -101,10 +102,15 @@ def clean(text: str) -> str:
         text = _pattern("caret_cr").sub("\r", text)
     if "[0m" in text or "[0;0m" in text:
         text = _pattern("bare_line").sub(lambda match: _pattern("bare").sub("", match[0]), text)
-    if "&" in text and _pattern("entity").search(text):
-        import html
+    if not text.isascii() and any(character in text for character in _TYPED):
+        text = _pattern("typography").sub(lambda match: _TYPED[match[0]], text)
+    if "<" in text and ("</" in text or "<br" in text or "<pre" in text):
+        text = _pattern("tagged_line").sub(_without_tags, text)
+    for _ in range(_ESCAPED if "&" in text else 0):
+        if _pattern("entity").search(text):
+            import html
 
-        text = _pattern("entity").sub(lambda match: html.unescape(match[0]), text)
+            text = _pattern("entity").sub(lambda match: html.unescape(match[0]), text)
     if "\\_" in text:
         text = _pattern("escaped_word").sub("_", text)
     if "\\[" in text:
@@ -117,6 +123,19 @@ def _without_carets(match: re.Match[str]) -> str:
     return line.replace("^M", "\r").replace("^@", "")
 
 
+def _without_tags(match: re.Match[str]) -> str:
+    line = _pattern("tag_head").sub("", _pattern("tag").sub("", match[0]))
+    return _pattern("tag_tail").sub("", line)
+
+
+_TYPED = {
+    **dict.fromkeys("\u2018\u2019", "'"), **dict.fromkeys("\u201c\u201d", '"'), **dict.fromkeys("\xa0\u202f", " "),
+    **dict.fromkeys("\u200b\u200e\u2028\u2060\ufeff", ""),
+}  # fmt: skip
+"""Quotes and blanks of word processors and chats, and what was typed; characters that show nothing are left out."""
+_ESCAPED = 2
+"""How often entities are taken back: what was pasted escaped may have been escaped once more."""
+
 _PATTERNS = {
     # CSI; OSC and APC (Buildkite's time marks) up to BEL or ST; two-character escapes
     "ansi": r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|[\]_P^][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^`-~=>]|[()][A-Z0-9])",
@@ -127,6 +146,14 @@ _PATTERNS = {
     "bare_line": r"(?m)^.*\[0(?:;0)?m.*$",
     "bare": r"\[(?:\d{1,3}(?:;\d{1,3}){0,4})m",
     "entity": r"&(?:quot|apos|lt|gt|amp|nbsp|#39|#34|#x27|#x22|#60|#62);",
+    "typography": f"[{''.join(_TYPED)}]",
+    "tagged_line": r"(?m)^.*<(?:/span|br|/td|/div|/?pre|/p|/li|/code)\b.*$",
+    "tag": r"</?span(?: [^<>\n]{0,300})?>",
+    "tag_head": (
+        r"^(?:[ \t]*<(?:!|/?(?:html|head|body|table|tbody|tr|td|div|pre|p|ol|ul|li|a|code)\b)[^<>\n]{0,300}>"
+        r"(?:\d{1,7}(?=</))?)+"
+    ),
+    "tag_tail": r"(?:<br ?/?>|</(?:html|body|table|tbody|tr|td|div|pre|p|ol|ul|li|a|code)>)+[ \t]*$",
     "escaped_word": r"(?<=\w)\\_(?=\w)",
     "escaped_stamp": r"\\\[(\d{4}-\d\d-\d\d[^\]\\\n]{0,60})\\?\]",
 }

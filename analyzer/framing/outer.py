@@ -249,9 +249,10 @@ def _json(text: str, outer: Outer) -> str | None:
         entry = json.loads(text)
     except ValueError:
         return None
-    key, message = next(((key, text) for key in _TEXT_KEYS if (text := _text(entry.get(key))) is not None), ("", ""))
-    if not key:
+    said = next(((key, value) for key in _TEXT_KEYS if (value := _text(entry.get(key))) is not None), None)
+    if said is None:
         return None
+    key, message = said
     if "levelname" in entry or "asctime" in entry or "level" in entry:
         outer.fields = entry
     elif key == "log":

@@ -1,8 +1,9 @@
 """One JSON document that a log service answered (Loki, CloudWatch, Google Cloud, Elasticsearch): its entries as lines.
 
 Such a document holds all lines of a log in strings, often newest first, on one physical line or spread over many. It is
-read whole, up to a bound, and given as one JSON object a line, oldest first, which is what collectors write. Whatever
-is no such document, or is cut off, passes as it is.
+read whole, up to a bound, and given as one JSON object a line, oldest first, which is what collectors write. So are
+objects that are each spread over several lines (``journalctl -o json-pretty``, ``jq``), a list of strings, and a whole
+log in one string, of JSON or of Python. Whatever is no such document, or is cut off, passes as it is.
 """
 
 from __future__ import annotations
@@ -26,12 +27,14 @@ FEWEST = 2
 
 NOTE = "an export of a log service: its entries are read oldest first, and line numbers count them"
 
+_SPREAD = rb"\{[ \t]*\r?\n\s*\""
 _BEGIN = re.compile(
-    rb"\s*(?:\[\s*\{|\{\s*\"(?:status|data|events|logEvents|entries|hits|took|result|results|searchedLogStreams)\"\s*:)"
+    rb"\s*(?:\[\s*[\{\"]|" + _SPREAD + rb"|b?\"(?:[^\"\\\n]|\\.){100}|b'(?:[^'\\\n]|\\.){100}"
+    rb"|\{\s*\"(?:status|data|events|logEvents|entries|hits|took|result|results|searchedLogStreams)\"\s*:)"
 )
 _TEXTS = ("textPayload", "message", "MESSAGE", "log", "line", "msg")
 _NESTED = ("jsonPayload", "_source", "attributes")
-_STAMPS = ("timestamp", "@timestamp", "time", "ts")
+_STAMPS = ("timestamp", "@timestamp", "time", "ts", "__REALTIME_TIMESTAMP")
 _NAMES = ("pod", "pod_name", "container", "container_name", "logStreamName", "app")
 _ISO = re.compile(r"(\d{4}-\d\d-\d\d)[T ](\d\d:\d\d:\d\d)(?:[.,](\d{1,9}))?")
 
@@ -65,10 +68,7 @@ def entries_of_exports(chunks: Iterator[bytes], notes: list[str]) -> Iterator[by
 
 def _read(data: bytes) -> list[_Entry]:
     """The entries of a document, oldest first; none if it is not one."""
-    try:
-        document = json.loads(data)
-    except (ValueError, RecursionError):
-        return []
+    document = _parsed(data)
     entries = list(_found(document, "", DEPTH))
     if len(entries) < FEWEST:
         return []
@@ -79,12 +79,45 @@ def _read(data: bytes) -> list[_Entry]:
     return entries
 
 
+def _parsed(data: bytes) -> Any:
+    """The document, a list where there are several, the lines of a log in one string; None if it is none of these."""
+    try:
+        if data.lstrip().startswith(b"b"):
+            import ast
+
+            value = ast.literal_eval(data.strip().decode())
+            value = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else None
+            return value and value.rstrip("\n").split("\n")
+        try:
+            value = json.loads(data)
+        except ValueError:
+            spread = re.match(rb"\s*" + _SPREAD, data)
+            value = list(_one_by_one(data.decode("utf-8", "replace"))) if spread else None
+        return value.rstrip("\n").split("\n") if isinstance(value, str) else value
+    except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _one_by_one(text: str) -> Iterator[Any]:
+    """The objects that follow one another in ``text``. Raises ``ValueError`` if that is not all there is."""
+    decode, at = json.JSONDecoder().raw_decode, 0
+    while at < len(text):
+        if text[at].isspace():
+            at += 1
+            continue
+        value, at = decode(text, at)
+        yield value
+
+
 def _found(value: Any, name: str, depth: int) -> Iterator[_Entry]:
     if depth < 0:
         return
     if isinstance(value, list):
         for item in value:
-            if _is_pair(item):
+            if isinstance(item, str):
+                if depth == DEPTH:
+                    yield _Entry(item, ("", ""))
+            elif _is_pair(item):
                 yield _Entry(item[1], ("number", f"{int(item[0]):020}"), name=name)
             else:
                 yield from _found(item, name, depth - 1)
@@ -122,6 +155,8 @@ def _time(entry: dict[str, Any]) -> tuple[tuple[str, str], str]:
             value = holder.get(key)
             if isinstance(value, int) and not isinstance(value, bool) and value >= 0:
                 return ("number", f"{value:020}"), ""
+            if isinstance(value, str) and value.isascii() and value.isdigit() and len(value) <= 20:
+                return ("number", f"{int(value):020}"), ""
             if isinstance(value, str) and (match := _ISO.match(value)):
                 return ("date", f"{match[1]} {match[2]}.{match[3] or '':0<9}"), value
     return ("", ""), ""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import tracemalloc
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -76,3 +78,29 @@ def test_counters() -> None:
     framer.feed(b"a\nb\rc\nd")
     framer.close()
     assert (framer.lines, framer.bytes) == (3, 7)
+
+
+LINE = "(APIServer pid=1) INFO 09-12 10:00:00 [core.py:59] model='m', \"a\" <module> & more"
+
+
+@pytest.mark.parametrize(
+    "pasted",
+    [
+        LINE.replace(" ", "\xa0"),
+        "\u200b" + LINE,
+        LINE.replace("'m'", "\u2018m\u2019").replace('"a"', "\u201ca\u201d"),
+        html.escape(LINE),
+        html.escape(html.escape(LINE)),
+        f'<span class="line">{html.escape(LINE)}</span>',
+        f"<pre>{html.escape(LINE)}<br/>",
+        f"<tr><td>12</td><td>{html.escape(LINE)}</td></tr>",
+    ],
+)
+def test_what_pages_and_chats_make_of_a_line(pasted: str) -> None:
+    (record,) = framed(pasted + "\n")
+    assert (record.text, record.process) == ("model='m', \"a\" <module> & more", "APIServer")
+
+
+def test_tags_within_a_text_stay() -> None:
+    said = "prompt: <p>one</p> <code>two</code> and <br> three"
+    assert texts(said + "\n" + "a <module> in </div> it\n") == [said, "a <module> in </div> it"]

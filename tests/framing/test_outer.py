@@ -193,3 +193,12 @@ def test_a_logger_with_pipes_around_the_server(head: str) -> None:
     lines = ["Traceback (most recent call last):", '  File "/p/sglang/api.py", line 39, in Runtime', "TypeError: x"]
     (record,) = framed("".join(f"{head}{line}\n" for line in lines))
     assert (record.form, record.text) == ("traceback", "\n".join(lines))
+
+
+def test_journald_writes_a_message_with_escapes_as_bytes() -> None:
+    painted = "\x1b[36m(APIServer pid=1)\x1b[0m INFO 09-12 10:00:00 [core.py:59] caf\xe9"
+    for message in (painted, list(painted.encode())):
+        (record,) = framed(json.dumps({"_SYSTEMD_UNIT": "vllm.service", "MESSAGE": message}) + "\n")
+        assert (record.text, record.process, record.stream) == ("caf\xe9", "APIServer", "vllm.service")
+    for other in ([], [300], ["a"], [None]):
+        assert framed(json.dumps({"MESSAGE": other}) + "\n")[0].text.startswith("{")

@@ -59,6 +59,30 @@ DOCUMENTS = {
 }
 
 
+def journal(lines: list[str]) -> list[dict[str, str]]:
+    return [
+        {"__REALTIME_TIMESTAMP": f"{1_783_000_000_000_000 + n}", "_PID": "1", "MESSAGE": t} for n, t in enumerate(lines)
+    ]
+
+
+TEXTS = {
+    "journalctl -o json-pretty": "\n".join(json.dumps(entry, indent=8) for entry in journal(LINES)),
+    "journalctl -r -o json-pretty": "\n".join(json.dumps(entry, indent=8) for entry in journal(LINES)[::-1]),
+    "a list of lines": json.dumps(LINES, indent=1),
+    "a log in one string": json.dumps("\n".join(LINES)),
+    "a log in one string of Python": repr("\n".join(LINES).encode()),
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_other_forms_of_json(name: str, tmp_path: Path) -> None:
+    export = tmp_path / "export.txt"
+    export.write_text(TEXTS[name])
+    whole, read = explain([str(SAMPLE)]).runs, explain([str(export)]).runs
+    assert [r.verdict for r in read] == [r.verdict for r in whole]
+    assert [[f.rule for f in r.findings] for r in read] == [[f.rule for f in r.findings] for r in whole]
+
+
 @pytest.mark.parametrize("indent", [None, 2])
 @pytest.mark.parametrize("name", DOCUMENTS)
 def test_the_report_is_that_of_the_log_itself(name: str, indent: int | None, tmp_path: Path) -> None:
@@ -99,6 +123,10 @@ def test_streams_are_merged_by_time_and_named() -> None:
         b'{"data": ' + b"[" * 5000,
         b"",
         b"[ {",
+        b'{\n "message": "a"\n}\n{\n "message": "b"\n}\nand text\n',
+        b'"' + b"a" * 200,
+        b"b'" + b"a" * 200 + b"' + f()",
+        b"b'" + b"a" * 200 + b"\\n'",
     ],
 )
 def test_everything_else_passes_as_it_is(data: bytes) -> None:
