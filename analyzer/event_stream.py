@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from analyzer.bulk.claims import Claim
+from analyzer.bulk.claim import Claim
 from analyzer.bulk.export import Exporter
 from analyzer.event_lines import EventLines, quoted
 from analyzer.events import Event
@@ -79,10 +79,10 @@ class EventStream:
         """Takes the lines of a template, of which row 0 has the number ``base``."""
         import polars as pl
 
-        template, frame = claim.template, claim.frame
+        template, frame = claim.template, claim.frame()
         units = self.catalog.shape(template.kind, template.engine).units
         line = (pl.col("row").cast(pl.Int64) + base).cast(pl.String)
-        stamp = [pl.lit('"'), pl.col("stamp"), pl.lit('"')] if template.stamped else [pl.lit("null")]
+        stamp = [pl.lit('"'), pl.col("stamp"), pl.lit('"')] if template.stamp[1] else [pl.lit("null")]
         parts: list[pl.Expr] = [
             pl.lit(self._writer.head(source) + ', "line": '), line, pl.lit(', "last_line": '), line,
             pl.lit(', "time": '), *stamp, pl.lit(', "rank": "'), pl.col("rank"),

@@ -35,7 +35,7 @@ BULK_FIRST, BULK_SURE = 3_000_000, 8_000_000
 """Bytes of a chunk that are worth it at once, bytes read after which smaller ones are, too."""
 BULK_CHUNK = 1 << 19
 """Least bytes of a chunk that is read by columns."""
-_BLOCK = 16 << 20
+_BLOCK = 8 << 20
 """Bytes read at a time from there on."""
 
 

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from bisect import bisect_left
-from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from analyzer.bulk import effects
-from analyzer.bulk.claims import Claim, Claims, Templates, last_below, runs_of
+from analyzer.bulk.claim import Claim
+from analyzer.bulk.claims import Claims, Templates, last_below, runs_of
+from analyzer.bulk.cursor import Ints
+from analyzer.bulk.lines import Lines
 from analyzer.bulk.outer import OuterForm
 from analyzer.bulk.quiet import Quiet
-from analyzer.bulk.rows import Rows, without
+from analyzer.bulk.rows import Rows
 from analyzer.bulk.singles import Singles
-from analyzer.bulk.template import ACCESS
+from analyzer.bulk.template import ACCESS, POSITIONS
 from analyzer.events import Event
 from analyzer.framing.record import Record
 from analyzer.run.building import Building
@@ -21,8 +24,6 @@ from analyzer.run.plan import plan_of
 from analyzer.run.sglang import SglangFolder
 
 if TYPE_CHECKING:
-    import polars as pl
-
     from analyzer.bulk.lane import Lane
 
 _MOST_SINGLES = 0.4
@@ -34,47 +35,41 @@ _CHECKED = 5
 """Lines of each template and block that are read the ordinary way, too, to see that the columns say the same."""
 
 
+NO_ROWS: Ints = np.zeros(0, np.int64)
+
+
 class Block(Rows):
     """The lines of one block and the run that they belong to."""
 
-    def __init__(
-        self, lane: Lane, building: Building, lines: Sequence[str], ascii_only: bool, outer: OuterForm
-    ) -> None:
-        super().__init__(lane.framer, lane.catalog, lane.engine, lines, ascii_only, outer)
+    def __init__(self, lane: Lane, building: Building, lines: Lines, outer: OuterForm) -> None:
+        super().__init__(lane.framer, lane.catalog, lane.engine, lines, outer)
         self.lane = lane
         self.building = building
         self._claims: list[tuple[Claim, str]] = []
         self._asides: list[tuple[int, Record, Event | None]] = []
         """Rows that are only counted and kept, with what they are."""
-        self._errors: list[int] = []
-        """Access lines of requests that failed."""
         self._folded = 0
         self._before = len(building.events), len(building.scary)
         self._one_by_one: set[int] = set()
-        self._parts: tuple[list[pl.Series], ...] = ([], [], [], [])
-        """What becomes the four lists below."""
-        self._active: list[int] = []
-        """Rows that show a request being served, in order."""
-        self._prefills: list[int] = []
-        self._others: list[int] = []
-        """Rows after which no prefill is under way, in order."""
+        self._parts: tuple[list[Ints], ...] = ([], [], [], [])
+        """What becomes the four arrays below."""
+        self._active = self._prefills = self._others = self._errors = NO_ROWS
 
     # sorting
 
     def read(self, templates: Templates, quiet: Quiet) -> None:
         """Sorts the lines and folds them."""
-        claims = templates.claim(self.texts, self.column, self.lane.engine)
+        claims = templates.claim(self.texts, self.lane.engine)
         pids = [pid for pid in self.building.pids if self._where(pid) is self.building]
         if self._is_strange(claims.rest, quiet, pids):
             self._folded = len(self.lines)
             self._ordinary(0, self._folded)
             return
-        claims.rest = self.heard(claims.rest, quiet, pids)
-        rest = self.with_neighbours(self._sorted_out(claims))
+        rest = self.with_neighbours(self._sorted_out(claims, self.heard(claims.rest, quiet, pids)))
         self._keep(rest)
         self._fold_in_order(rest)
 
-    def _is_strange(self, rest: list[int], quiet: Quiet, pids: list[int]) -> bool:
+    def _is_strange(self, rest: Ints, quiet: Quiet, pids: list[int]) -> bool:
         """Whether too many lines are of no template and not quiet, by a sample: the ordinary way is quicker then."""
         most = _MOST_SINGLES * len(self.lines)
         if len(rest) <= most:
@@ -86,13 +81,13 @@ class Block(Rows):
         """The run that lines of this block go to."""
         return self.lane.folder.where(self.source, self.outer.stream, pid)
 
-    def _sorted_out(self, claims: Claims) -> list[int]:
+    def _sorted_out(self, claims: Claims, rest: list[int]) -> list[int]:
         """Keeps the claims that the run is ready for; the rows to be read one by one."""
         answers = effects.Answers(self.event_at, self.lane.answers)
         refused: list[int] = []
         for claim in claims.found:
             self._admit(claim, answers, refused)
-        singles, rest = self._singles(sorted(claims.rest + refused))
+        singles, rest = self._singles(sorted(rest + refused))
         for claim in singles:
             self._admit(claim, answers, rest)
         self._active, self._prefills, self._others, self._errors = map(_in_order, self._parts)
@@ -100,30 +95,32 @@ class Block(Rows):
 
     def _admit(self, claim: Claim, answers: effects.Answers, refused: list[int]) -> None:
         """Keeps a claim, or adds the rows of it that cannot be folded by columns to ``refused``."""
-        template, rows = claim.template, claim.frame["row"]
+        template = claim.template
         effect = effects.effect_of(template.engine, template.kind)
-        if not effect and (example := self.event_at(rows[0])) is not None and effects.is_inert(example):
+        if not effect and (example := self.event_at(int(claim.rows[0]))) is not None and effects.is_inert(example):
             effect = effects.INERT
         if (
             not effect
             or self._where(template.pid) is not self.building
             or not effects.ready_for(self.building, template, effect)
-            or (template.expression and not self._agrees(claim, effect))
+            or (template.tokens and not self._agrees(claim, effect))
             or (effect == ACCESS and not answers.learn(claim))
         ):
-            refused += rows.to_list()
+            refused += claim.rows.tolist()
             return
         active, prefills, others, errors = self._parts
         if effect == ACCESS:
-            refused += answers.take_strange(claim).to_list()
+            strange = answers.strange(claim)
+            refused += claim.rows[strange].tolist()
+            claim = claim.where(~strange)
             others.append(answers.rows(claim, 1))
             errors.append(answers.rows(claim, 2))
         self._claims.append((claim, effect))
         active.append(effects.active_rows(claim, effect, answers))
         if template.kind == "prefill_batch":
-            prefills.append(rows)
+            prefills.append(claim.rows)
         elif template.kind == "decode_batch":
-            others.append(rows)
+            others.append(claim.rows)
 
     def _singles(self, rows: list[int]) -> tuple[list[Claim], list[int]]:
         """Reads rows of no template: claims of the kinds that go by columns, and what is left; the rest goes aside."""
@@ -147,34 +144,30 @@ class Block(Rows):
 
     def _agrees(self, claim: Claim, effect: str) -> bool:
         """Whether the grammar reads some of the rows as the columns say."""
-        frame = claim.frame
-        step = max(1, frame.height // _CHECKED)
-        for index in {*range(0, frame.height, step), frame.height - 1}:
-            row = frame.row(index, named=True)
-            event = self.event_at(row["row"])
+        step = max(1, len(claim) // _CHECKED)
+        for index in {*range(0, len(claim), step), len(claim) - 1}:
+            event = self.event_at(int(claim.rows[index]))
             if event is None or (event.kind, event.engine) != (claim.template.kind, claim.template.engine):
                 return False
-            if event.record.rank != row["rank"]:
+            if event.record.rank != claim.rank(index):
                 return False
             if effect != ACCESS and any(
-                event.fields.get(column.name) != row[column.name]
-                for column in claim.template.columns
-                if column.name != "positions"
+                event.fields.get(name) != values[index] for name, values in claim.figures.items() if name != POSITIONS
             ):
                 return False
         return True
 
     def _keep(self, rest: list[int]) -> None:
-        """Takes the rows to be read one by one out of the claims, and puts the lists of rows in order."""
+        """Takes the rows to be read one by one out of everything else."""
         if not rest:
             return
-        for claim, _ in self._claims:
-            without(claim, rest)
-        self._claims = [(claim, effect) for claim, effect in self._claims if claim.frame.height]
+        kept = [(claim.without(rest), effect) for claim, effect in self._claims]
+        self._claims = [(claim, effect) for claim, effect in kept if len(claim)]
         taken = set(rest)
         self._asides = [item for item in self._asides if item[0] not in taken]
-        for rows in (self._active, self._prefills, self._others, self._errors):
-            rows[:] = [row for row in rows if row not in taken]
+        self._active, self._prefills, self._others, self._errors = (
+            rows[~np.isin(rows, rest)] for rows in (self._active, self._prefills, self._others, self._errors)
+        )
 
     # folding
 
@@ -206,7 +199,7 @@ class Block(Rows):
     def _ordinary(self, begin: int, end: int) -> None:
         """Reads rows one by one."""
         for at in range(begin, end, _AT_ONCE):
-            self.lane.take(self.lane.framer.feed(self.data(at, min(end, at + _AT_ONCE))), self._watch)
+            self.lane.take(self.lane.framer.feed(self.lines.data(at, min(end, at + _AT_ONCE))), self._watch)
 
     def _watch(self, record: Record, event: Event | None) -> None:
         """Folds what came before a line that goes into the same series."""
@@ -224,13 +217,13 @@ class Block(Rows):
             self._one_by_one.update(range(begin, end))
             self._ordinary(begin, end)
             return
-        self.lane.take(framer.skip(end - begin, self.size(begin, end)), self._watch)
+        self.lane.take(framer.skip(end - begin, self.lines.size(begin, end)), self._watch)
         order = building.order
         building.passed(end - begin, last, self._last_time(begin, end))
         self.lane.lines_by_columns += end - begin
         if active is not None:
             self._served(begin, end, order, active)
-        if self._prefills or building.steps.prefilling:
+        if len(self._prefills) or building.steps.prefilling:
             self._last_step(begin, end)
 
     def _last_step(self, begin: int, end: int) -> None:
@@ -258,31 +251,27 @@ class Block(Rows):
         count = _count_between(self._active, begin, end)
         building.answered_more(count, order + active - begin + 1, self.record_at(active).time)
         if building.answered is None:
-            for row in self._active:
-                if begin <= row < end and ' - "' in self.texts[row] and " HTTP/" in self.texts[row]:
+            for row in self._active[self._active >= begin].tolist():
+                if row < end and ' - "' in self.texts[row] and " HTTP/" in self.texts[row]:
                     building.answered = Where.of(self.record_at(row))
                     return
 
     def _fold(self, upto: int) -> None:
         """Folds the claimed rows before ``upto`` that are not folded yet."""
-        import polars as pl
-
         begin = self._folded
         if upto <= begin:
             return
         self._folded = upto
-        if not (self._claims or self._asides or self._errors):
+        if not (self._claims or self._asides or len(self._errors)):
             return
         parts = []
         counted = 0
         for claim, effect in self._claims:
-            frame = claim.frame.filter(pl.col("row").is_between(begin, upto - 1))
-            if self._one_by_one:
-                frame = frame.filter(~pl.col("row").is_in(list(self._one_by_one)))
-            if frame.height:
-                counted += frame.height
-                parts.append((Claim(claim.template, frame), effect))
-        effects.apply(self.building, parts, self.record_at, self.event_at)
+            part = claim.between(begin, upto).without(self._one_by_one)
+            if len(part):
+                counted += len(part)
+                parts.append((part, effect))
+        effects.apply(self.building, parts, self.claimed_at, self.event_at)
         counted += self._put_aside(begin, upto)
         self.lane.counted(counted)
 
@@ -296,7 +285,7 @@ class Block(Rows):
                 recognised += event is not None
                 if event is not None and isinstance(folder := building.folders.get(event.engine), SglangFolder):
                     folder.saw(event)
-        for row in sorted(self._errors):
+        for row in self._errors.tolist():
             if not building.keeps(ACCESS):
                 break
             if begin <= row < upto and row not in self._one_by_one and (event := self.event_at(row)) is not None:
@@ -307,11 +296,9 @@ class Block(Rows):
         return recognised
 
 
-def _in_order(parts: list[pl.Series]) -> list[int]:
-    import polars as pl
-
-    return pl.concat(parts).sort().to_list() if parts else []
+def _in_order(parts: list[Ints]) -> Ints:
+    return np.sort(np.concatenate(parts)) if parts else NO_ROWS
 
 
-def _count_between(rows: Sequence[int], begin: int, end: int) -> int:
-    return bisect_left(rows, end) - bisect_left(rows, begin)
+def _count_between(rows: Ints, begin: int, end: int) -> int:
+    return int(np.searchsorted(rows, end) - np.searchsorted(rows, begin))

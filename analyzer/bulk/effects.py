@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
-from typing import TYPE_CHECKING
+
+import numpy as np
 
 from analyzer.bulk import series
-from analyzer.bulk.claims import Claim
+from analyzer.bulk.claim import Claim, Merged
+from analyzer.bulk.cursor import Ints, Mask
+from analyzer.bulk.singles import Singles
 from analyzer.bulk.template import ACCESS, POSITIONS, Template
 from analyzer.events import Event
 from analyzer.framing.record import Record
@@ -16,15 +19,12 @@ from analyzer.run import signals
 from analyzer.run.building import ACTIVITY, Building, activity
 from analyzer.run.classify import CLIENT_HEAD
 from analyzer.run.plan import plan_of
-from analyzer.run.series import METRICS, Series
+from analyzer.run.series import Series
 from analyzer.run.sglang import SglangFolder
 from analyzer.run.tracebacks import HEADER, exception_line
 from analyzer.run.vllm import VllmFolder
 from analyzer.run.vllm_args import ARGUMENT_KINDS
 from analyzer.run.vllm_facts import FACT_KINDS
-
-if TYPE_CHECKING:
-    import polars as pl
 
 DECODE, SERIES, SPEC, TOTALS = "decode", "series", "spec", "totals"
 RETRACTED, COUNTED, INERT = "retracted", "counted", "inert"
@@ -108,13 +108,16 @@ class Answers:
 
     def learn(self, claim: Claim) -> bool:
         """Looks at the answers of ``claim`` that are new; whether all are known now."""
-        first = claim.frame.group_by("answer", maintain_order=True).first()
-        fresh = [(a, row) for a, row in zip(first["answer"], first["row"], strict=True) if a not in self.known]
+        answers = claim.answers
+        assert answers is not None
+        present, first = np.unique(answers.codes, return_index=True)
+        found = [(answers.texts[code], int(claim.rows[at])) for code, at in zip(present, first, strict=True)]
+        fresh = [item for item in found if item[0] not in self.known]
         if len(fresh) + len(self.known) > self._MOST:
             self.known.clear()
-            if first.height > self._MOST // 2:
+            if len(found) > self._MOST // 2:
                 return False
-            fresh = list(zip(first["answer"], first["row"], strict=True))
+            fresh = found
         for answer, row in fresh:
             event = self.event_at(row)
             known = event is not None and (event.engine, event.kind) == ("common", ACCESS)
@@ -125,145 +128,132 @@ class Answers:
             )
         return True
 
-    def rows(self, claim: Claim, place: int) -> pl.Series:
+    def rows(self, claim: Claim, place: int) -> Ints:
         """The rows of ``claim`` whose answer has the property at ``place``."""
-        import polars as pl
+        return claim.rows[self._which(claim, lambda what: what is not None and what[place])]
 
-        wanted = [answer for answer, what in self.known.items() if what is not None and what[place]]
-        return claim.frame.filter(pl.col("answer").is_in(wanted))["row"]
+    def strange(self, claim: Claim) -> Mask:
+        """The lines that are no access lines after all."""
+        return self._which(claim, lambda what: what is None)
 
-    def take_strange(self, claim: Claim) -> pl.Series:
-        """Takes the rows that are no access lines after all out of ``claim``."""
-        strange = claim.frame["answer"].is_in([a for a, what in self.known.items() if what is None])
-        rows = claim.frame["row"].filter(strange)
-        if len(rows):
-            claim.frame = claim.frame.filter(~strange)
-        return rows
+    def _which(self, claim: Claim, wanted: Callable[[tuple[bool, bool, bool] | None], bool]) -> Mask:
+        answers = claim.answers
+        assert answers is not None
+        missing = (False, False, False)
+        mask: Mask = np.asarray([wanted(self.known.get(text, missing)) for text in answers.texts], np.bool_)
+        return mask[answers.codes]
 
 
-def active_rows(claim: Claim, effect: str, answers: Answers) -> pl.Series:
+def active_rows(claim: Claim, effect: str, answers: Answers) -> Ints:
     """The rows that show a request being served, as ``analyzer.run.building.activity`` tells for one event."""
-    import polars as pl
-
     if effect == ACCESS:
         return answers.rows(claim, 0)
     if effect == INERT:
-        return claim.frame["row"].clear()
-    names = [name for name in ACTIVITY if name in claim.frame.columns]
+        return claim.rows[:0]
+    names = [name for name in ACTIVITY if name in claim.figures]
     if not names:
-        return claim.frame["row"]
-    return claim.frame.filter(pl.any_horizontal(pl.col(name) > 0 for name in names))["row"]
+        return claim.rows
+    return claim.rows[np.logical_or.reduce([claim.figures[name] > 0 for name in names])]
 
 
 def apply(
     building: Building, claims: Iterable[tuple[Claim, str]], record_at: series.RecordAt, event_at: EventAt
 ) -> None:
     """Counts the lines of ``claims`` in ``building`` and lets the engines' folders take them."""
-    kinds: dict[tuple[str, str, str], list[pl.DataFrame]] = {}
+    kinds: dict[tuple[str, str, str], list[Claim]] = {}
     for claim, effect in claims:
-        kinds.setdefault((claim.template.engine, claim.template.kind, effect), []).append(claim.frame)
-    metrics: dict[str, list[pl.DataFrame]] = {}
-    statistics: list[pl.DataFrame] = []
-    for (engine, kind, effect), frames in kinds.items():
-        frame = _in_order(frames)
-        building.kinds[kind] += frame.height
+        kinds.setdefault((claim.template.engine, claim.template.kind, effect), []).append(claim)
+    metrics: dict[str, list[tuple[Claim, str]]] = {}
+    statistics: list[Claim] = []
+    for (engine, kind, effect), parts in kinds.items():
+        count = sum(map(len, parts))
+        building.kinds[kind] += count
         if plan_of(engine, kind).engine:
-            building.votes[engine] += frame.height
+            building.votes[engine] += count
         if effect == INERT:
-            building.kept[kind] += frame.height
+            building.kept[kind] += count
         folder = building.folders.get(engine)
         if isinstance(folder, SglangFolder):
-            _remember(folder, frame, effect, event_at)
+            _remember(folder, parts, effect, event_at)
         elif isinstance(folder, VllmFolder) and effect == SPEC:
-            frame = _speculation(folder, frame)
+            parts = [_speculation(folder, part) for part in parts]
         elif isinstance(folder, VllmFolder) and effect == TOTALS:
-            frame = _totals(folder, frame)
+            parts = _totals(folder, parts)
         elif isinstance(folder, VllmFolder) and effect == DECODE:
-            statistics.append(frame)
+            statistics += parts
         if effect == RETRACTED and isinstance(folder, SglangFolder | VllmFolder):
-            _retracted(folder.series, frame, "retracted", record_at)
-        if effect in (DECODE, SERIES, SPEC, TOTALS) and frame.height:
-            metrics.setdefault(engine, []).append(_metrics(frame, effect))
+            _retracted(folder.series, parts, "retracted", record_at)
+        if effect in (DECODE, SERIES, SPEC, TOTALS):
+            metrics.setdefault(engine, []).extend((part, effect) for part in parts if len(part))
     if statistics:  # of several kinds, where versions are mixed: their rates are added in the order of the lines
         folder = building.folders["vllm"]
         assert isinstance(folder, VllmFolder)
-        _statistics(folder, _in_order(statistics), record_at, event_at)
-    for engine, frames in metrics.items():
+        _statistics(folder, statistics, record_at, event_at)
+    for engine, found in metrics.items():
         folder = building.folders[engine]
-        assert isinstance(folder, SglangFolder | VllmFolder)
-        series.fold(folder.series, _in_order(frames), record_at)
+        if found and isinstance(folder, SglangFolder | VllmFolder):
+            merged = Merged([part for part, _ in found])
+            series.fold(folder.series, merged, merged.flags(effect == DECODE for _, effect in found), record_at)
 
 
-def _in_order(frames: list[pl.DataFrame]) -> pl.DataFrame:
-    import polars as pl
-
-    return frames[0] if len(frames) == 1 else pl.concat(frames, how="diagonal_relaxed").sort("row")
-
-
-def _metrics(frame: pl.DataFrame, effect: str) -> pl.DataFrame:
-    import polars as pl
-
-    names = [name for name in frame.columns if name in METRICS]
-    return frame.select("row", "rank", *names).with_columns(pl.lit(effect == DECODE).alias("decode"))
-
-
-def _remember(folder: SglangFolder, frame: pl.DataFrame, effect: str, event_at: EventAt) -> None:
+def _remember(folder: SglangFolder, parts: Sequence[Claim], effect: str, event_at: EventAt) -> None:
     """The last line of a kind, and of each rank for what is not printed all the time."""
-    import polars as pl
-
-    last = [frame["row"][-1]]
+    merged = Merged(parts)
+    last = [merged.rows[-1]]
     if effect not in (DECODE, SERIES):
-        last = sorted(frame.group_by("rank").agg(pl.col("row").max())["row"])
+        last = sorted(merged.rows[places[-1]] for _, places in merged.ranks())
     for row in last:
-        if (event := event_at(row)) is not None:
+        if (event := event_at(int(row))) is not None:
             folder.saw(event)
 
 
-def _retracted(into: Series, frame: pl.DataFrame, name: str, record_at: series.RecordAt) -> None:
-    import polars as pl
-
-    rows = frame["row"]
-    if not len(rows):
+def _retracted(into: Series, parts: Sequence[Claim], name: str, record_at: series.RecordAt) -> None:
+    """Requests that gave their KV cache back; a line without a number tells of one."""
+    parts = [part for part in parts if len(part)]
+    if not parts:
         return
-    into.retraction_first = into.retraction_first or record_at(rows[0])
-    values = frame[name].fill_null(1) if name in frame.columns else rows.clear().extend_constant(1, len(rows))
-    series.merge(into.retraction, values.cast(pl.Int64), rows, record_at)
+    merged = Merged(parts)
+    into.retraction_first = into.retraction_first or record_at(int(merged.rows[0]))
+    values = np.where(merged.has(name), merged.figures(name), 1).astype(np.int64)
+    series.merge(into.retraction, values, merged.rows, record_at)
 
 
-def _statistics(folder: VllmFolder, frame: pl.DataFrame, record_at: series.RecordAt, event_at: EventAt) -> None:
-    import polars as pl
+def _statistics(folder: VllmFolder, parts: list[Claim], record_at: series.RecordAt, event_at: EventAt) -> None:
+    merged = Merged(parts)
+    if "decode_rate" in merged.names:
+        rates = merged.figures("decode_rate")
+        busy = rates != 0
+        if busy.any():
+            total = series.added(folder.generated, rates[busy])
+            folder.generated_so_far(total, event_at(int(merged.rows[busy][-1])))
+    preempted = [part.where(part.figures["preempted"] != 0) for part in parts if "preempted" in part.figures]
+    _retracted(folder.series, preempted, "preempted", record_at)
 
-    if "decode_rate" in frame.columns:
-        busy = frame.filter(pl.col("decode_rate") != 0)
-        if busy.height:
-            total = series.added(folder.generated, busy["decode_rate"])
-            folder.generated_so_far(total, event_at(busy["row"][-1]))
-    if "preempted" in frame.columns:
-        _retracted(folder.series, frame.filter(pl.col("preempted") != 0), "preempted", record_at)
 
-
-def _speculation(folder: VllmFolder, frame: pl.DataFrame) -> pl.DataFrame:
+def _speculation(folder: VllmFolder, claim: Claim) -> Claim:
     """The lines that drafted something, with the token that every step gives counted in their acceptance length."""
-    import polars as pl
+    drafted = claim.figures.get("drafted", np.zeros(len(claim), np.int64))
+    folder.drafted += int(drafted.sum())
+    claim = claim.where(drafted != 0)
+    figures = claim.figures
+    if "accept_length" not in figures:
+        return claim
+    length = figures["accept_length"]
+    if POSITIONS in figures:
+        length = np.where(np.abs(figures[POSITIONS] - length) < folder.SAME_MEAN, length + 1, length)
+    elif folder.without_bonus:
+        length = length + 1
+    return replace(claim, figures={**figures, "accept_length": length})
 
-    folder.drafted += int(frame["drafted"].sum())
-    frame = frame.filter(pl.col("drafted") != 0)
-    if "accept_length" not in frame.columns:
-        return frame
-    length = pl.col("accept_length")
-    if POSITIONS in frame.columns:
-        lacks = (pl.col(POSITIONS) - length).abs() < folder.SAME_MEAN
-        return frame.with_columns(pl.when(lacks).then(length + 1).otherwise(length).alias("accept_length"))
-    return frame.with_columns((length + 1).alias("accept_length")) if folder.without_bonus else frame
 
-
-def _totals(folder: VllmFolder, frame: pl.DataFrame) -> pl.DataFrame:
+def _totals(folder: VllmFolder, parts: Sequence[Claim]) -> list[Claim]:
     """What each line of V0 adds to the totals of the line before it; these lines come every few seconds at most."""
-    import polars as pl
-
-    rows = []
-    for row in frame.iter_rows(named=True):
-        if row["drafted"]:
-            folder.drafted += row["drafted"]
-            rows.append({"row": row["row"], "rank": row["rank"], **folder.interval_of_totals(row)})
-    return pl.DataFrame(rows, infer_schema_length=None).cast({"row": pl.UInt32}) if rows else frame.clear()
+    lines = [(int(row), part, at) for part in parts for at, row in enumerate(part.rows)]
+    found = Singles(effect_of)
+    for row, part, at in sorted(lines, key=lambda line: line[0]):
+        totals = {name: values[at].item() for name, values in part.figures.items()}
+        if totals.get("drafted"):
+            folder.drafted += totals["drafted"]
+            what = (part.template.engine, part.template.kind, part.template.pid)
+            found.add(row, part.rank(at), what, folder.interval_of_totals(totals))
+    return list(found.claims())

@@ -12,10 +12,14 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Protocol
 
-from analyzer.bulk.claims import Claim, Templates, runs_of
+import numpy as np
+
+from analyzer.bulk.claim import Claim
+from analyzer.bulk.claims import Templates, runs_of
+from analyzer.bulk.lines import Lines
 from analyzer.bulk.outer import OuterForm
 from analyzer.bulk.quiet import Quiet
-from analyzer.bulk.rows import Rows, without
+from analyzer.bulk.rows import Rows
 from analyzer.bulk.tables import Kind, Tables
 from analyzer.bulk.template import ACCESS
 from analyzer.events import Event
@@ -25,7 +29,7 @@ from analyzer.parsing import Catalog, default_catalog
 from analyzer.sources.blocks import in_blocks
 from analyzer.whole import new_folder
 
-BLOCK = 16 << 20
+BLOCK = 8 << 20
 _LEAST = 1 << 16
 """Bytes of a chunk below which setting up columns takes longer than reading the lines."""
 
@@ -58,13 +62,13 @@ class Exporter:
         """Takes the next bytes."""
         begin = chunk.find(b"\n") + 1 if self.framer.pending else 0
         end = chunk.rfind(b"\n") + 1
-        text = _decoded(chunk[begin:end]) if end - begin >= _LEAST else None
-        if text is None:
+        lines = Lines.of(chunk[begin:end]) if end - begin >= _LEAST else None
+        if lines is None:
             self._one_by_one(self.framer.feed(chunk))
             return
         if begin:
             self._one_by_one(self.framer.feed(chunk[:begin]))
-        self._block(text)
+        self._block(lines)
         if end < len(chunk):
             self._one_by_one(self.framer.feed(chunk[end:]))
 
@@ -86,58 +90,49 @@ class Exporter:
                     self._engine = event.engine
                 self._tables.add_event(event)
 
-    def _block(self, text: str) -> None:
+    def _block(self, lines: Lines) -> None:
         """Whole lines."""
-        lines = text.split("\n")
-        lines.pop()
-        rows = Rows(self.framer, self._catalog, self._engine, lines, text.isascii(), OuterForm())
-        claims = self._templates.claim(rows.texts, rows.column, self._engine)
-        for claim in claims.found:
-            if claim.template.kind == ACCESS:
-                claims.rest += self._take_strange(claim)
-        heard = rows.heard(sorted(claims.rest), self._quiet, self._pids)
+        rows = Rows(self.framer, self._catalog, self._engine, lines, OuterForm())
+        claims = self._templates.claim(rows.texts, self._engine)
+        strange: list[int] = []
+        found = [self._without_strange(claim, strange) for claim in claims.found]
+        heard = rows.heard(np.sort(np.concatenate([claims.rest, strange]).astype(np.int64)), self._quiet, self._pids)
         apart = [row for row in heard if rows.record_at(row).form != "log" or (row and rows.may_continue(row))]
         alone = self._in_order(rows, rows.with_neighbours(apart))
         taken = set(alone)
         for row in heard:
             if row not in taken and (event := rows.event_at(row)) is not None:
                 self._tables.add_event(event)
-        for claim in claims.found:
-            without(claim, alone)
-            if claim.frame.height:
+        for claim in found:
+            if len(claim := claim.without(alone)):
                 self._tables.add_claim(claim, rows.source, rows.base)
 
-    def _take_strange(self, claim: Claim) -> list[int]:
-        """Takes access lines out of ``claim`` whose path may make them something else."""
-        import polars as pl
-
-        strange = claim.frame["path"].str.contains(self._quiet.loud_message)
-        gone = claim.frame["row"].filter(strange).to_list()
-        claim.frame = claim.frame.filter(~pl.Series(strange))
-        return gone
+    def _without_strange(self, claim: Claim, strange: list[int]) -> Claim:
+        """An access line whose path may make it something else goes from ``claim`` to ``strange``."""
+        if claim.template.kind != ACCESS:
+            return claim
+        paths = claim.texts["path"]
+        words = paths.unique()
+        loud = paths.is_in(words.filter(self._quiet.loud(words)).to_list()).to_numpy()
+        strange += claim.rows[loud].tolist()
+        return claim.where(~loud)
 
     def _in_order(self, rows: Rows, rest: Sequence[int]) -> list[int]:
         """Frames what must be read one by one in its place; all rows that were."""
-        count, at = len(rows.lines), 0
+        lines = rows.lines
+        count, at = len(lines), 0
         alone = list(rest)
         for begin, end in [*runs_of(rest), (count, count)]:
             while at < begin and not self.framer.may_skip:
-                self._one_by_one(self.framer.feed(rows.data(at, at + 1)))
+                self._one_by_one(self.framer.feed(lines.data(at, at + 1)))
                 alone.append(at)
                 at += 1
             if at < begin:
-                self._one_by_one(self.framer.skip(begin - at, rows.size(at, begin)))
+                self._one_by_one(self.framer.skip(begin - at, lines.size(at, begin)))
             if begin < end:
-                self._one_by_one(self.framer.feed(rows.data(begin, end)))
+                self._one_by_one(self.framer.feed(lines.data(begin, end)))
             at = end
         return alone
-
-
-def _decoded(data: bytes) -> str | None:
-    try:
-        return data.decode()
-    except UnicodeDecodeError:
-        return None
 
 
 def export(paths: Sequence[str], folder: Path, kinds: frozenset[str] = frozenset()) -> dict[Kind, int]:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.bulk.block import Block
 from analyzer.bulk.claims import Templates
+from analyzer.bulk.lines import Lines
 from analyzer.bulk.outer import OuterForm
 from analyzer.bulk.quiet import Quiet, pieces
 from analyzer.framing import Framer
@@ -156,23 +157,20 @@ class Lane:
         if len(data) < LEAST:
             self._ordinary(data)
             return
-        try:
-            text = data.decode()
-        except UnicodeDecodeError:
+        lines = Lines.of(data)
+        if lines is None:
             self._ordinary(data)
             return
         if self._templates is None:
             self._templates = Templates(self.catalog)
         if self._quiet is None:
             self._quiet = Quiet.of(self.catalog)
-        lines = text.split("\n")
-        lines.pop()
         outer = OuterForm.common(lines, self.framer.peeler)
         building = self._building(outer.stream)
         if building is None:
             self._ordinary(data)
             return
-        block = Block(self, building, lines, text.isascii(), outer)
+        block = Block(self, building, lines, outer)
         block.read(self._templates, self._quiet)
 
 

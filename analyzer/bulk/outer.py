@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
 from dataclasses import dataclass
 
+from analyzer.bulk.lines import Lines
 from analyzer.framing.outer import Peeler
 from analyzer.framing.plain import Plain, read_plain
 
@@ -46,14 +46,14 @@ class OuterForm:
         return cls(f"^{re.escape(before)}{_FIGURES.sub('[0-9]+', re.escape(stamp))}{re.escape(after)}", outer.stream)
 
     @classmethod
-    def common(cls, lines: Sequence[str], peeler: Peeler) -> OuterForm:
+    def common(cls, lines: Lines, peeler: Peeler) -> OuterForm:
         """The form that most of a few of ``lines`` have."""
-        few = lines[:: max(1, len(lines) // _FEW)]
+        few = lines.every(max(1, len(lines) // _FEW))
         return Counter(cls.of(line, peeler) for line in few).most_common(1)[0][0]
 
-    def plain(self, source: str, number: int, line: str, text: str, peeler: Peeler) -> Plain | None:
-        """The plain line ``text`` that stands in ``line`` behind this prefix."""
-        plain = read_plain(source, number, text)
+    def plain(self, source: str, number: int, line: str, text: str, peeler: Peeler, sure: bool = False) -> Plain | None:
+        """The plain line ``text`` that stands in ``line`` behind this prefix; ``sure`` as in ``read_plain``."""
+        plain = read_plain(source, number, text, sure)
         if plain is not None and self.expression:
             record = plain.record
             record.stream = self.stream

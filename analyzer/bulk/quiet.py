@@ -6,10 +6,14 @@ import re
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 from functools import cache
+from typing import TYPE_CHECKING
 
 from analyzer.framing.decode import clean
 from analyzer.parsing import Catalog
 from analyzer.run.building import SCARY_WORDS
+
+if TYPE_CHECKING:
+    import polars as pl
 
 _PIECE = 1 << 16
 """Characters looked at as a whole: small enough that one interesting line costs little, large enough to be quick."""
@@ -64,28 +68,38 @@ def _stamp() -> tuple[str, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Quiet:
-    """Expressions in Rust's syntax, made from the catalog."""
+    """What text must lack to be of no interest: made from the catalog, every shape of which needs one of its keys."""
 
+    keys: list[str]
     loud_piece: str
-    """Fits a piece that may hold more than plain SGLang lines of no interest."""
-    loud_message: str
-    """Fits a message that may be of interest."""
+    """Fits a piece that may hold more than plain SGLang lines of no interest; in Rust's syntax, as all of these."""
     wanted_line: str = ""
     """Fits a line that may hold one of the kinds wanted, where only some are."""
 
     @classmethod
     def of(cls, catalog: Catalog, kinds: Collection[str] = ()) -> Quiet:
-        """Every shape needs one of the catalog's literals; the search for all at once is one automaton.
-
-        ``kinds``: those wanted, if not all are.
-        """
+        """``kinds``: those wanted, if not all are."""
         words = "|".join(map(re.escape, SCARY_WORDS))
         keys = "|".join(map(re.escape, catalog.literals))
-        common = f"{keys}|(?i:{words})|{MARKED}|{_NAMES}"
-        piece = rf"{common}|[^\n]{_EMBEDDED}|\n{_unlike(_stamp())}|{_UNCLEAR_END}"
+        piece = rf"{keys}|(?i:{words})|{MARKED}|{_NAMES}|[^\n]{_EMBEDDED}|\n{_unlike(_stamp())}|{_UNCLEAR_END}"
         wanted = {key for shape in catalog.shapes if shape.kind in kinds for key in shape.keys}
         line = "|".join([*map(re.escape, sorted(wanted)), MARKED]) if kinds else ""
-        return cls(piece, f"{common}|{_EMBEDDED}|[: ]$", line)
+        return cls(list(catalog.literals), piece, line)
+
+    def loud(self, messages: pl.Series) -> pl.Series:
+        """Which messages may be of interest; null for null.
+
+        An automaton that is built anew each time finds many keys sooner here than an expression, which is slow until
+        each thread has seen it often.
+        """
+        return (
+            messages.str.contains_any(self.keys)
+            | messages.str.contains_any(list(SCARY_WORDS), ascii_case_insensitive=True)
+            | messages.str.contains(_LOUD)
+        )
+
+
+_LOUD = f"{MARKED}|{_NAMES}|{_EMBEDDED}|[: ]$"
 
 
 PLAIN = (

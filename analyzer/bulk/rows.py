@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
-from analyzer.bulk.claims import Claim
+import numpy as np
+
+from analyzer.bulk.cursor import Ints
+from analyzer.bulk.lines import Lines
 from analyzer.bulk.outer import OuterForm
 from analyzer.bulk.quiet import PLAIN, Quiet, is_marked, message_expression
 from analyzer.events import Event
@@ -24,77 +27,63 @@ class Rows:
     empty text.
     """
 
-    def __init__(
-        self, framer: Framer, catalog: Catalog, engine: str, lines: Sequence[str], ascii_only: bool, outer: OuterForm
-    ) -> None:
-        import polars as pl
-
+    def __init__(self, framer: Framer, catalog: Catalog, engine: str, lines: Lines, outer: OuterForm) -> None:
         self.framer = framer
         self.catalog = catalog
         self.engine = engine
         self.lines = lines
         self.outer = outer
-        self.column = pl.Series("line", lines, dtype=pl.String)
-        """The texts once more, for polars."""
-        self.texts = lines
-        if outer.expression:
-            has = self.column.str.contains(outer.expression)
-            self.column = self.column.str.replace(outer.expression, "").zip_with(has, pl.Series([""], dtype=pl.String))
-            self.texts = self.column.to_list()
+        self.texts = lines.without(outer.expression) if outer.expression else lines
         self.source = framer.source
         self.base = framer.lines + 1
         """Number of the first line."""
-        self._ascii = ascii_only
         self._records: dict[int, Record] = {}
 
     def record_at(self, row: int) -> Record:
         """The record of a row; one that is not plain stands there as it is."""
-        record = self._records.get(row)
-        if record is None:
-            plain = self.plain_at(row)
-            if len(self._records) > _MOST_RECORDS:
-                self._records.clear()
-            number = self.base + row
-            record = plain.record if plain else Record(self.source, number, number, self.lines[row])
-            self._records[row] = record
+        return self._records.get(row) or self._keep_record(row, self.plain_at(row))
+
+    def claimed_at(self, row: int) -> Record:
+        """The record of a row that a template has claimed."""
+        return self._records.get(row) or self._keep_record(row, self._read(row, self.texts[row], sure=True))
+
+    def _keep_record(self, row: int, plain: Plain | None) -> Record:
+        number = self.base + row
+        record = plain.record if plain else Record(self.source, number, number, self.lines[row])
+        if len(self._records) > _MOST_RECORDS:
+            self._records.clear()
+        self._records[row] = record
         return record
 
     def plain_at(self, row: int) -> Plain | None:
         """The plain line in a row, if it is one and nothing in it must be cleaned."""
-        if is_marked(self.texts[row]):
-            return None
-        number = self.base + row
-        return self.outer.plain(self.source, number, self.lines[row], self.texts[row], self.framer.peeler)
+        text = self.texts[row]
+        return None if is_marked(text) else self._read(row, text)
+
+    def _read(self, row: int, text: str, sure: bool = False) -> Plain | None:
+        line = self.lines[row] if self.outer.expression else text
+        return self.outer.plain(self.source, self.base + row, line, text, self.framer.peeler, sure)
 
     def event_at(self, row: int) -> Event | None:
         """The event of a row, None if it is not plain."""
         record = self.record_at(row)
         return self.catalog.match(record, self.engine) if record.form == "log" else None
 
-    def size(self, begin: int, end: int) -> int:
-        """The bytes of these rows in the log."""
-        lines = self.lines[begin:end]
-        return sum(map(len, lines)) + len(lines) if self._ascii else len(("\n".join(lines) + "\n").encode())
-
-    def data(self, begin: int, end: int) -> bytes:
-        """These rows as they stood in the log."""
-        return ("\n".join(self.lines[begin:end]) + "\n").encode()
-
-    def heard(self, rest: list[int], quiet: Quiet, pids: Iterable[int]) -> list[int]:
+    def heard(self, rest: Ints, quiet: Quiet, pids: Iterable[int]) -> list[int]:
         """Those of ``rest`` that may be of interest to somebody; ``pids`` are the processes known."""
         import polars as pl
 
-        if not rest:
-            return rest
-        lines = self.column.gather(rest)
+        if not len(rest):
+            return []
+        lines = self.texts.column.gather(rest)
         if quiet.wanted_line:
             loud = lines.str.contains(quiet.wanted_line) | ~lines.str.contains(PLAIN)
         else:
             messages = lines.str.extract(message_expression(pids), 1)
-            loud = messages.str.contains(quiet.loud_message).fill_null(True)
-        rows = pl.Series(rest, dtype=pl.Int64)
-        before = self.column.gather((rows - 1).clip(0)).str.ends_with(":")  # its record may go on
-        return rows.filter(loud | (before & ~lines.str.starts_with("["))).to_list()
+            loud = quiet.loud(messages).fill_null(True)
+        before = self.texts.column.gather(np.maximum(rest - 1, 0)).str.ends_with(":")  # its record may go on
+        heard: list[int] = pl.Series(rest).filter(loud | (before & ~lines.str.starts_with("["))).to_list()
+        return heard
 
     def with_neighbours(self, rest: list[int]) -> list[int]:
         """``rest``, and the lines before and after that may be a part of the same record."""
@@ -121,10 +110,3 @@ class Rows:
         if plain is not None:  # vLLM repeats its header on each line of a record
             return bool(plain.record.module) and before.startswith(line[: plain.start])
         return Message.may_follow(self.record_at(row - 1))
-
-
-def without(claim: Claim, rows: Sequence[int]) -> None:
-    """Takes ``rows`` out of ``claim``."""
-    import polars as pl
-
-    claim.frame = claim.frame.join(pl.DataFrame({"row": pl.Series(rows, dtype=pl.UInt32)}), on="row", how="anti")

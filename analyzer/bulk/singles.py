@@ -3,20 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from analyzer.bulk.claims import Claim
-from analyzer.bulk.template import ACCESS, ANSWER, COLUMNS, GREATEST, POSITIONS, Column, Template
+import numpy as np
+
+from analyzer.bulk.claim import Claim, Words
+from analyzer.bulk.template import ACCESS, ANSWER, COLUMNS, GREATEST, POSITIONS, Template
+from analyzer.bulk.tokens import Column
 from analyzer.events import Event
 from analyzer.framing.record import Record
 
-if TYPE_CHECKING:
-    pass
-
 _RATE = re.compile(r"\d+\.\d+")
 _Key = tuple[str, str, int | None, tuple[str, ...]]
+
+
+@dataclass(slots=True)
+class _Found:
+    rows: list[int] = field(default_factory=list)
+    ranks: list[str] = field(default_factory=list)
+    values: list[tuple[Any, ...]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -24,32 +31,40 @@ class Singles:
     """Collects events read one by one into claims."""
 
     effect_of: Callable[[str, str], str]
-    _rows: dict[_Key, list[dict[str, Any]]] = field(default_factory=dict)
+    _found: dict[_Key, _Found] = field(default_factory=dict)
 
     def take(self, row: int, record: Record, event: Event) -> bool:
         """Adds the event of a row, if lines of its kind can be folded by columns."""
         values = _values(record, event) if self.effect_of(event.engine, event.kind) else None
         if values is None:
             return False
-        key = (event.engine, event.kind, record.pid, tuple(values))
-        known = self._rows.get(key)
-        if known is None:
-            known = self._rows[key] = []
-        known.append({"row": row, "rank": record.rank, **values})
+        self.add(row, record.rank, (event.engine, event.kind, record.pid), values)
         return True
+
+    def add(self, row: int, rank: str, what: tuple[str, str, int | None], values: dict[str, Any]) -> None:
+        """Adds a row; ``what`` is its engine, its kind and the process that printed it."""
+        found = self._found.setdefault((*what, tuple(values)), _Found())
+        found.rows.append(row)
+        found.ranks.append(rank)
+        found.values.append(tuple(values.values()))
 
     def claims(self) -> Iterable[Claim]:
         """What was collected."""
-        import polars as pl
+        for (engine, kind, pid, names), found in self._found.items():
+            columns = dict(zip(names, zip(*found.values, strict=True), strict=True))
+            answers = columns.pop("answer", None)
+            template = Template(kind, engine, pid, columns=tuple(map(Column, names)))
+            figures = {name: np.asarray(values) for name, values in columns.items()}
+            yield Claim(
+                template, np.asarray(found.rows, np.int64), _words(found.ranks), figures,
+                answers=None if answers is None else _words(answers),
+            )  # fmt: skip
 
-        for key, rows in self._rows.items():
-            frame = pl.DataFrame(rows, infer_schema_length=None).with_columns(pl.col("row").cast(pl.UInt32))
-            yield Claim(_template(key), frame)
 
-
-def _template(key: _Key) -> Template:
-    engine, kind, pid, names = key
-    return Template(kind, engine, "", tuple(map(Column, names)), True, "", pid)
+def _words(texts: Sequence[str]) -> Words:
+    known: dict[str, int] = {}
+    codes = [known.setdefault(text, len(known)) for text in texts]
+    return Words(list(known), np.asarray(codes, np.int64))
 
 
 def _values(record: Record, event: Event) -> dict[str, Any] | None:

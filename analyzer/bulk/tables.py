@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from analyzer.bulk.claims import Claim
+from analyzer.bulk.claim import Claim
 from analyzer.bulk.template import GREATEST
 from analyzer.events import Event
 from analyzer.parsing import Catalog
@@ -46,12 +46,12 @@ class Tables:
         """Takes the lines of a template, of which row 0 has the number ``base``."""
         import polars as pl
 
-        template, frame = claim.template, claim.frame
+        template, frame = claim.template, claim.frame()
         if self.kinds and template.kind not in self.kinds:
             return
         kind = (template.engine, template.kind)
         time = pl.lit(None, dtype=pl.Datetime("ms"))
-        if template.stamped:
+        if template.stamp[1]:
             stamp = pl.col("stamp") if template.dated else pl.lit("1972-") + pl.col("stamp")
             time = stamp.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False)
         known = {column.name for column in template.columns}

@@ -1,11 +1,13 @@
-"""From one line and its match to the expression of all lines that differ from it in their figures alone."""
+"""From one line and its match to the template of all lines that differ from it in their figures alone."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from analyzer.bulk.cursor import DIGIT, MOST_DIGITS
+from analyzer.bulk.tokens import END, NOTHING, Column, Figure, Fixed, Span, Tail, Token, Truth
 from analyzer.framing.plain import Plain
 from analyzer.parsing.shape import Shape
 from analyzer.run.series import METRICS
@@ -17,59 +19,65 @@ GREATEST = (1 << 63) - 1
 POSITIONS = "positions"
 """Field with a list of rates: acceptance by position of the draft."""
 
-_SGLANG_STAMP = r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}"
-_VLLM_STAMP = r"[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}"
-_RANKS = r"((?: [A-Z][A-Z_]*[0-9]+)+)"
+_STAMPS = {"[": "0000-00-00 00:00:00", "": "00-00 00:00:00"}
+"""Stamps of SGLang and of vLLM; what is longer or shorter has no template."""
+_DIGIT = str.maketrans("0123456789", chr(DIGIT) * 10)
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?")
-_INT, _FLOAT = r"[0-9]+", r"[0-9]+\.[0-9]+"
+_WHOLE = re.compile(r"[0-9]{1,15}")
+_DECIMAL = re.compile(rf"[0-9]{{1,{MOST_DIGITS}}}\.[0-9]{{1,{MOST_DIGITS}}}")
 _NAME = re.compile(r"[0-9A-Za-z_.:/-]+")
 _RATES = re.compile(r"[0-9]+\.[0-9]+(?:, [0-9]+\.[0-9]+)*")
 _CLIENT = r"[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}\.[0-9]{1,3}:[0-9]{1,5}"
-_ANSWER = rf'{_CLIENT} - "([A-Z]+ [^" ]+ HTTP/[0-9.]+" [0-9]{{3}}[A-Za-z ]*)'
-ANSWER = re.compile(_ANSWER)
+_ANSWER = r'([A-Z]+ [^" ]+ HTTP/[0-9.]+" [0-9]{3}[A-Za-z ]*)'
+ANSWER = re.compile(rf'{_CLIENT} - "{_ANSWER}')
 """An access line's message; its group is everything from the method on."""
 ACCESS = "http_access"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """A group of a template: the field it holds, the type of its terminal, and the factor to base units.
-
-    ``rates`` is a list of rates of which the sum counts.
-    """
-
-    name: str
-    kind: str = "str"
-    scale: float = 1.0
-
-
-_REQUEST = (
-    rf'({_CLIENT}) - "([A-Z]+) ([^" ]+) HTTP/[0-9.]+" ([0-9]{{3}})[A-Za-z ]*',
-    [Column("client"), Column("method"), Column("path"), Column("status", "int")],
+_REQUEST = Tail(
+    r'^([A-Z]+) ([^" ]+) HTTP/[0-9.]+" ([0-9]{3})[A-Za-z ]*$',
+    (Column("method"), Column("path"), Column("status", "int")),
 )
+ANSWER_COLUMN = Column("answer")
 
 
 @dataclass(frozen=True, slots=True)
 class Template:
     """All lines of one kind and form.
 
-    ``expression`` is anchored at both ends and written in what Python's and Rust's expressions have in common. Its
-    groups are the stamp (where ``stamped``), the rank tags (where ``ranked``) and then ``columns``, each present in
-    every line that matches. Of an access line the only column is ``answer``, everything from the method on, unless
-    the template was learnt with ``every`` field.
+    Of an access line the only column is ``answer``, everything from the method on, unless the template was learnt with
+    ``every`` field.
     """
 
     kind: str
     engine: str
-    expression: str
-    columns: tuple[Column, ...]
-    ranked: bool
-    rank: str
     pid: int | None
-    stamped: bool = False
-    dated: bool = False
-    """Whether the stamp has a year (SGLang's)."""
+    rank: str = ""
+    """The rank of every line, unless ``ranked``."""
     process: str = ""
+    head: Fixed = field(default=NOTHING)
+    """What a line begins with, the stamp included."""
+    ranked: bool = False
+    """Whether rank tags follow, and differ from line to line."""
+    tokens: tuple[Token, ...] = ()
+    tail: Tail = field(default=END)
+    stamp: tuple[int, int] = (0, 0)
+    """Where the stamp begins and how long it is, if it is wanted."""
+    columns: tuple[Column, ...] = ()
+    """The columns of ``tokens`` and ``tail``, in order."""
+
+    @property
+    def dated(self) -> bool:
+        """Whether the stamp has a year (SGLang's)."""
+        return self.stamp[1] == len(_STAMPS["["])
+
+    @property
+    def marker(self) -> str:
+        """Text that every line holds; behind rank tags, the text that follows them."""
+        if self.ranked:
+            first = self.tokens[0]
+            assert isinstance(first, Fixed)
+            return first.text.decode().partition(chr(DIGIT))[0]
+        fixed = (token for token in (self.head, *self.tokens) if isinstance(token, Fixed))
+        return max((part for token in fixed for part in token.text.decode().split(chr(DIGIT))), key=len)
 
 
 def learn(plain: Plain, line: str, shape: Shape, match: re.Match[str], every: bool = False) -> Template | None:
@@ -77,48 +85,82 @@ def learn(plain: Plain, line: str, shape: Shape, match: re.Match[str], every: bo
 
     ``every``: with all fields and the stamp, not only what the folding of a run looks at.
     """
-    prefix = _prefix(plain, line, every)
-    if prefix is None or match.start():
-        return None
     record = plain.record
+    if match.start() or not line.isascii() or chr(DIGIT) in line:
+        return None
+    begin, end = plain.stamp
+    stamp = line[begin:end].translate(_DIGIT)
+    if stamp and stamp != _STAMPS["[" if line[:1] == "[" else ""].translate(_DIGIT):
+        return None
+    parts = _access(record.text, every) if shape.kind == ACCESS else _body(shape, match, record.text, every)
+    if parts is None:
+        return None
     ranked = plain.ranks[0] < plain.ranks[1]
-    if shape.kind == ACCESS:
-        if ANSWER.fullmatch(record.text) is None:
-            return None
-        body, columns = _REQUEST if every else (_ANSWER, [Column("answer")])
-    else:
-        found = _body(shape, match, record.text, every)
-        if found is None:
-            return None
-        body, columns = found
-    expression = f"{prefix}{body}$"
-    stamped = every and plain.stamp != (0, 0)
+    head = line[:begin] + stamp + ("" if ranked else line[end : plain.start])
+    parts.insert(0, Fixed(line[plain.ranks[1] if ranked else plain.start : plain.start].encode()))
+    tokens, tail = _split(parts)
     return Template(
-        shape.kind, shape.engine, expression, tuple(columns), ranked, record.rank, record.pid,
-        stamped, line[:1] == "[", record.process,
+        shape.kind, shape.engine, record.pid, record.rank if not ranked else "", record.process,
+        Fixed(head.encode()), ranked, tuple(tokens), tail,
+        (begin, end - begin) if every else (0, 0),
+        (*_columns(tokens), *tail.columns),
     )  # fmt: skip
 
 
-def _prefix(plain: Plain, line: str, stamped: bool) -> str | None:
-    """The expression of everything before the message: another time, another rank tag of SGLang, the rest the same."""
-    begin, end = plain.stamp
-    if line[:1] == "[":
-        if end - begin != len("2026-11-30 00:00:00"):
-            return None
-        stamp = f"({_SGLANG_STAMP})" if stamped else _SGLANG_STAMP
-        ranks = _RANKS if plain.ranks[0] < plain.ranks[1] else ""
-        return rf"^\[{stamp}{ranks}{re.escape(line[plain.ranks[1] : plain.start])}"
-    if begin == end:
-        return f"^{re.escape(line[: plain.start])}"
-    if end - begin != len("11-30 00:00:00"):
+_Part = Token | Tail
+
+
+def _split(parts: list[_Part]) -> tuple[list[Token], Tail]:
+    """The tokens, neighbours of fixed text as one; from the first expression on, everything as one expression."""
+    tokens: list[Token] = []
+    for number, part in enumerate(parts):
+        if isinstance(part, Tail):
+            rest = [_expression(part) for part in parts[number:]]
+            columns = [column for _, found in rest for column in found]
+            return tokens, Tail(f"^{''.join(text for text, _ in rest)}$", tuple(columns))
+        before = tokens[-1] if tokens else None
+        if isinstance(part, Fixed) and isinstance(before, Fixed):
+            tokens[-1] = Fixed(before.text + part.text)
+        elif part != NOTHING:
+            tokens.append(part)
+    return tokens, END
+
+
+def _expression(part: _Part) -> tuple[str, list[Column]]:
+    """A part as an expression in Rust's syntax, and the columns of its groups."""
+    if isinstance(part, Fixed):
+        return "[0-9]".join(map(re.escape, part.text.decode().split(chr(DIGIT)))), []
+    if isinstance(part, Tail):
+        return part.expression.removeprefix("^").removesuffix("$"), list(part.columns)
+    if isinstance(part, Span):
+        inner = "".join(_expression(token)[0] for token in part.tokens)
+    elif isinstance(part, Truth):
+        inner = "True|False"
+    else:
+        inner = r"[0-9]+\.[0-9]+" if part.decimal else "[0-9]+"
+    return (f"({inner})", [part.column]) if part.column is not None else (f"(?:{inner})", [])
+
+
+def _columns(tokens: list[Token]) -> Iterator[Column]:
+    for token in tokens:
+        if not isinstance(token, Fixed) and token.column is not None:
+            yield token.column
+
+
+def _access(text: str, every: bool) -> list[_Part] | None:
+    """The parts of an access line: a client with an address of four figures, and the request."""
+    if ANSWER.fullmatch(text) is None:
         return None
-    stamp = f"({_VLLM_STAMP})" if stamped else _VLLM_STAMP
-    return f"^{re.escape(line[:begin])}{stamp}{re.escape(line[end : plain.start])}"
+    dots: list[Fixed | Figure] = [Figure(False)]
+    for separator in (b".", b".", b".", b":"):
+        dots += (Fixed(separator), Figure(False))
+    client: list[_Part] = [Span(tuple(dots), Column("client"))] if every else [*dots]
+    return [*client, Fixed(b' - "'), _REQUEST if every else Tail(f"^{_ANSWER}$", (ANSWER_COLUMN,))]
 
 
-def _body(shape: Shape, match: re.Match[str], text: str, every: bool) -> tuple[str, list[Column]] | None:
-    out: list[str] = []
-    columns: dict[str, Column] = {}
+def _body(shape: Shape, match: re.Match[str], text: str, every: bool) -> list[_Part] | None:
+    out: list[_Part] = []
+    names: set[str] = set()
     at = 0
     for number, (name, kind, scale) in enumerate(shape.fields, 1):
         begin, end = match.span(number)
@@ -126,51 +168,55 @@ def _body(shape: Shape, match: re.Match[str], text: str, every: bool) -> tuple[s
             continue
         if begin < at:
             return None
-        value = text[begin:end]
-        expression = _group(kind, value)
-        if expression is None:
-            if name == POSITIONS and _RATES.fullmatch(value):
-                count = value.count(",")
-                expression = rf"([0-9]+\.[0-9]+(?:, [0-9]+\.[0-9]+){{{count}}})"
-                columns[name] = Column(name, "str" if every else "rates")
-            elif kind == "str" and _NAME.fullmatch(value):
-                expression = re.escape(value) if _fixed(value) else "[0-9A-Za-z_.:/-]+"
-                if every:
-                    columns[name] = Column(name)
-                    expression = f"({expression})"
-            else:
-                return None
-        elif every or (name in COLUMNS and kind in ("int", "float")):
-            if name in columns:
-                return None
-            columns[name] = Column(name, kind, scale)
-            expression = f"({expression})"
-        out += (re.escape(text[at:begin]), expression if expression[0] == "(" else f"(?:{expression})")
+        wanted = every or (name in COLUMNS and kind in ("int", "float")) or name == POSITIONS
+        column = Column(name, kind, scale) if wanted else None
+        part = _field(text[begin:end], kind, column, every)
+        if part is None or (wanted and name in names):
+            return None
+        names.add(name)
+        out += (Fixed(text[at:begin].encode()), part)
         at = end
-    out += _figures_free(text[at:])
-    return "".join(out), list(columns.values())
+    return [*out, *_figures_free(text[at:])]
 
 
-def _group(kind: str, value: str) -> str | None:
-    """The expression of a figure of the same form as ``value``; None for what is no plain figure."""
+def _field(value: str, kind: str, column: Column | None, every: bool) -> _Part | None:
+    """What stands for ``value`` in all lines; None if it is not of a form that can be relied on."""
     if kind in ("int", "float"):
-        for expression in (_INT, _FLOAT)[: 1 + (kind == "float")]:
-            if re.fullmatch(expression, value):
-                return expression
+        if _WHOLE.fullmatch(value):
+            return Figure(False, column)
+        return Figure(True, column) if kind == "float" and _DECIMAL.fullmatch(value) else None
+    if kind == "bool":
+        return Truth(column) if value in ("True", "False") else None
+    if column is not None and column.name == POSITIONS:
+        return _rates(value, Column(POSITIONS, "str" if every else "rates")) if _RATES.fullmatch(value) else None
+    if kind != "str" or not _NAME.fullmatch(value):
         return None
-    return "True|False" if kind == "bool" and value in ("True", "False") else None
+    if _WHOLE.fullmatch(value):  # the number of an engine
+        return Figure(False) if column is None else Span((Figure(False),), column)
+    if any(map(str.isdigit, value)):  # an identifier, which differs from line to line
+        expression = _NAME.pattern
+    else:  # one of few: a device, a mode
+        if column is None:
+            return Fixed(value.encode())
+        expression = re.escape(value)
+    return Tail(f"({expression})" if column else f"(?:{expression})", (column,) if column else ())
 
 
-def _fixed(value: str) -> bool:
-    """Whether a name is one of few (a device, a mode), not an identifier that differs from line to line."""
-    return not any(map(str.isdigit, value))
+def _rates(value: str, column: Column) -> Span:
+    tokens: list[Fixed | Figure] = [Figure(True)]
+    for _ in range(value.count(",")):
+        tokens += (Fixed(b", "), Figure(True))
+    return Span(tuple(tokens), column)
 
 
-def _figures_free(text: str) -> Iterator[str]:
+def _figures_free(text: str) -> Iterator[_Part]:
     """What the shape leaves over, with any figures in place of its own."""
     at = 0
     for number in _NUMBER.finditer(text):
-        yield re.escape(text[at : number.start()])
-        yield r"[0-9]+\.[0-9]+" if "." in number[0] else "[0-9]+"
+        yield Fixed(text[at : number.start()].encode())
+        if _DECIMAL.fullmatch(number[0]) or _WHOLE.fullmatch(number[0]):
+            yield Figure("." in number[0])
+        else:
+            yield Tail(rf"(?:{_NUMBER.pattern})")
         at = number.end()
-    yield re.escape(text[at:])
+    yield Fixed(text[at:].encode())

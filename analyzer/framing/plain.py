@@ -23,21 +23,26 @@ class Plain:
     """Where SGLang's rank tags stand, with the blank before them; empty for vLLM, whose tags name the process."""
 
 
-def read_plain(source: str, number: int, line: str) -> Plain | None:
-    """The plain line ``number`` of ``source``, or None if it takes more to read it."""
+def read_plain(source: str, number: int, line: str, sure: bool = False) -> Plain | None:
+    """The plain line ``number`` of ``source``, or None if it takes more to read it.
+
+    ``sure``: its message is known to stand alone.
+    """
     first = line[:1]
     if first == "[":
-        return _sglang(source, number, line)
-    return _vllm(source, number, line) if first and first in "(IWEDC" else None
+        return _sglang(source, number, line, sure)
+    return _vllm(source, number, line, sure) if first and first in "(IWEDC" else None
 
 
-def _sglang(source: str, number: int, line: str) -> Plain | None:
+def _sglang(source: str, number: int, line: str, sure: bool) -> Plain | None:
     match = engine.pattern("sglang").match(line)
     if match is None:
         return None
     text = line[match.end() :]
     when, fraction, ranks, encoder, level = match.groups("")
-    if encoder or not _alone(text.removesuffix(" ")):  # some versions end their lines with a comma and a blank
+    if encoder or not (
+        sure or _alone(text.removesuffix(" "))
+    ):  # some versions end their lines with a comma and a blank
         return None
     time = engine.seconds(when)
     if fraction and time is not None:
@@ -46,13 +51,13 @@ def _sglang(source: str, number: int, line: str) -> Plain | None:
     return Plain(record, match.end(), (match.start(1), match.end(2) if fraction else match.end(1)), match.span(3))
 
 
-def _vllm(source: str, number: int, line: str) -> Plain | None:
+def _vllm(source: str, number: int, line: str, sure: bool) -> Plain | None:
     match = engine.pattern("vllm").match(line)
     if match is None:
         return None
     text = line[match.end() :]
     tag, level, when, module, uvicorn = match.groups("")
-    if not _alone(text):
+    if not (sure or _alone(text)):
         return None
     name, rank, pid = "", "", None
     if tag:

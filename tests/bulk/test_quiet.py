@@ -28,14 +28,14 @@ def test_no_sample_of_any_shape_is_passed_over(quiet: Quiet) -> None:
     shapes, _ = read_shapes(resources.data_dir("grammars"))
     samples = [(shape.kind, sample) for shape in shapes for sample in shape.samples]
     assert len(samples) > 700
-    messages = _loud(quiet.loud_message, [sample for _, sample in samples])
+    messages = quiet.loud(pl.Series([sample for _, sample in samples])).to_list()
     parts = _loud(quiet.loud_piece, [f"{DULL}{PREFIX}{sample}\n{DULL}" for _, sample in samples])
     assert [kind for (kind, _), a, b in zip(samples, messages, parts, strict=True) if not (a and b)] == []
 
 
 def test_dull_text_is(quiet: Quiet) -> None:
     assert _loud(quiet.loud_piece, [DULL * 50]) == [False]
-    assert _loud(quiet.loud_message, ["module 7 says tick tock"]) == [False]
+    assert quiet.loud(pl.Series(["module 7 says tick tock"])).to_list() == [False]
 
 
 @pytest.mark.parametrize(

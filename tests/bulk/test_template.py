@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-import re
+from typing import Any
 
+import numpy as np
 import pytest
 
+from analyzer.bulk.extract import extract
+from analyzer.bulk.lines import Lines
 from analyzer.bulk.template import Template, learn
 from analyzer.framing.plain import read_plain
 from analyzer.parsing import default_catalog
@@ -30,9 +33,19 @@ def _template(line: str, every: bool = False) -> Template | None:
     return learn(plain, line, *found, every)
 
 
-def _groups(template: Template, line: str) -> tuple[str, ...] | None:
-    match = re.fullmatch(template.expression, line)
-    return match.groups() if match else None
+def _fields(template: Template, line: str) -> dict[str, Any] | None:
+    """The fields of ``line`` by columns; None if it is not of the template."""
+    lines = Lines.of(f"{line}\n".encode())
+    assert lines is not None
+    claim, taken = extract(template, lines, np.arange(1), lines.column)
+    if not len(claim):
+        assert not taken.any()
+        return None
+    row = claim.frame().row(0, named=True)
+    if claim.answers is not None:
+        row["answer"] = claim.answers.texts[claim.answers.codes[0]]
+    assert row.pop("row") == 0
+    return row
 
 
 def test_figures_and_ranks_may_differ() -> None:
@@ -47,7 +60,10 @@ def test_figures_and_ranks_may_differ() -> None:
         "queued",
     ]
     other = DECODE.replace("10:00:00 DP0 TP0", "23:59:59 DP12 TP3 EP3").replace("-req: 3", "-req: 31")
-    assert _groups(template, other) == (" DP12 TP3 EP3", "31", "1200", "0.04", "2.50", "123.45", "0")
+    assert _fields(template, other) == {
+        "rank": "DP12 TP3 EP3", "running": 31, "tokens": 1200, "usage": 0.04, "accept_length": 2.5,
+        "decode_rate": 123.45, "queued": 0,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize(
@@ -68,33 +84,58 @@ def test_figures_and_ranks_may_differ() -> None:
 def test_anything_else_may_not(old: str, new: str) -> None:
     template = _template(DECODE)
     assert template is not None
-    assert _groups(template, DECODE.replace(old, new)) is None
+    assert _fields(template, DECODE.replace(old, new)) is None
 
 
 def test_a_process_is_part_of_the_template() -> None:
     template = _template(STATS)
     assert template is not None
     assert (template.pid, template.engine, template.kind) == (7, "vllm", "stats")
-    assert _groups(template, STATS.replace("pid=7", "pid=8")) is None
-    assert _groups(template, STATS.replace("INFO", "WARNING")) is None
-    assert _groups(template, STATS.replace("Engine 000", "Engine 013")) is not None
+    assert _fields(template, STATS.replace("pid=7", "pid=8")) is None
+    assert _fields(template, STATS.replace("INFO", "WARNING")) is None
+    assert _fields(template, STATS.replace("Engine 000", "Engine 013")) is not None
 
 
 def test_an_access_line_keeps_its_request() -> None:
     template = _template(ACCESS)
     assert template is not None
     other = ACCESS.replace("10.0.0.1:5000", "192.168.7.31:1").replace("/v1/chat/completions", "/health")
-    assert _groups(template, other) == ('POST /health HTTP/1.1" 200 OK',)
-    assert _groups(template, ACCESS.replace("10.0.0.1:5000", "client:5000")) is None
+    assert _fields(template, other) == {"rank": "", "answer": 'POST /health HTTP/1.1" 200 OK'}
+    assert _fields(template, ACCESS.replace("10.0.0.1:5000", "client:5000")) is None
 
 
 def test_every_field() -> None:
     template = _template(STATS, every=True)
     assert template is not None
-    assert template.stamped
-    groups = _groups(template, STATS)
-    assert groups is not None
-    assert dict(zip(["stamp", *(c.name for c in template.columns)], groups, strict=True)) == {
-        "stamp": "09-12 10:00:00", "engine_index": "000", "prefill_rate": "8.0", "decode_rate": "32.0",
-        "running": "10", "queued": "3", "pool_device": "GPU", "usage": "99.9", "prefix_hit": "0.0",
+    assert _fields(template, STATS) == {
+        "rank": "", "stamp": "09-12 10:00:00", "engine_index": 0, "prefill_rate": 8.0, "decode_rate": 32.0,
+        "running": 10, "queued": 3, "pool_device": "GPU", "usage": 0.01 * 99.9, "prefix_hit": 0.0,
     }  # fmt: skip
+
+
+def test_every_field_of_an_access_line() -> None:
+    template = _template(ACCESS, every=True)
+    assert template is not None
+    assert _fields(template, ACCESS) == {
+        "rank": "", "client": "10.0.0.1:5000", "method": "POST", "path": "/v1/chat/completions", "status": 200,
+    }  # fmt: skip
+
+
+def test_a_list_of_rates() -> None:
+    line = (
+        "(APIServer pid=7) INFO 09-12 10:00:00 [metrics.py:101] SpecDecoding metrics: Mean acceptance length: 2.65, "
+        "Accepted throughput: 12.30 tokens/s, Drafted throughput: 22.50 tokens/s, Accepted: 123 tokens, Drafted: 225 "
+        "tokens, Per-position acceptance rate: 0.801, 0.553, 0.296, Avg Draft acceptance rate: 54.7%"
+    )
+    together, apart = _template(line), _template(line, every=True)
+    assert together is not None and apart is not None
+    fields = _fields(together, line)
+    assert fields is not None and fields["positions"] == 0.801 + 0.553 + 0.296
+    fields = _fields(apart, line)
+    assert fields is not None and fields["positions"] == "0.801, 0.553, 0.296"
+    assert _fields(apart, line.replace("0.801, 0.553", "0.801")) is None
+
+
+def test_no_template_without_certainty() -> None:
+    assert _template(DECODE.replace("123.45", "123.4567890123")) is None, "more digits than a cursor reads"
+    assert _template(DECODE.replace("10:00:00", "10:00:00.123")) is None

@@ -1,0 +1,132 @@
+"""The lines of one template in a block with their fields, and the lines of several templates together."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from analyzer.bulk.cursor import Ints, Mask
+from analyzer.bulk.template import Template
+
+if TYPE_CHECKING:
+    import polars as pl
+
+Values = npt.NDArray[Any]
+"""Figures or truths, one a line."""
+
+
+@dataclass(slots=True)
+class Words:
+    """Texts of which most are alike: each one once, and which of them stands in each line."""
+
+    texts: list[str]
+    codes: Ints
+
+
+@dataclass(slots=True)
+class Claim:
+    """The lines of one template: their ``rows`` in the block in order, ranks, and fields in base units."""
+
+    template: Template
+    rows: Ints
+    ranks: Words
+    figures: dict[str, Values] = field(default_factory=dict)
+    texts: dict[str, pl.Series] = field(default_factory=dict)
+    answers: Words | None = None
+    """Of access lines, everything from the method on; not where every field is wanted."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def where(self, mask: Mask) -> Claim:
+        """The lines for which ``mask`` is true."""
+        import polars as pl
+
+        if mask.all():
+            return self
+        return Claim(
+            self.template, self.rows[mask], Words(self.ranks.texts, self.ranks.codes[mask]),
+            {name: values[mask] for name, values in self.figures.items()},
+            {name: values.filter(pl.Series(mask)) for name, values in self.texts.items()},
+            self.answers and Words(self.answers.texts, self.answers.codes[mask]),
+        )  # fmt: skip
+
+    def between(self, begin: int, end: int) -> Claim:
+        """The lines in the rows from ``begin`` to before ``end``."""
+        first, last = (int(at) for at in np.searchsorted(self.rows, (begin, end)))
+        if last - first == len(self):
+            return self
+        part = slice(first, last)
+        return Claim(
+            self.template, self.rows[part], Words(self.ranks.texts, self.ranks.codes[part]),
+            {name: values[part] for name, values in self.figures.items()},
+            {name: values[part] for name, values in self.texts.items()},
+            self.answers and Words(self.answers.texts, self.answers.codes[part]),
+        )  # fmt: skip
+
+    def without(self, rows: Collection[int]) -> Claim:
+        """The lines that are not in ``rows``."""
+        return self.where(~np.isin(self.rows, np.fromiter(rows, np.int64))) if rows else self
+
+    def rank(self, index: int) -> str:
+        """The rank of a line."""
+        return self.ranks.texts[int(self.ranks.codes[index])]
+
+    def frame(self) -> pl.DataFrame:
+        """``row``, ``rank`` and the fields as columns."""
+        import polars as pl
+
+        ranks = pl.Series("rank", self.ranks.texts, dtype=pl.String).gather(self.ranks.codes)
+        return pl.DataFrame({"row": self.rows, "rank": ranks, **self.figures, **self.texts})
+
+
+class Merged:
+    """The lines of several claims in the order of the log. A figure that a line lacks is 0 there."""
+
+    def __init__(self, claims: Sequence[Claim]) -> None:
+        self._claims = claims
+        rows = np.concatenate([claim.rows for claim in claims])
+        self._order = None if len(claims) == 1 else np.argsort(rows)
+        self.rows: Ints = self._sorted(rows)
+        self.names = dict.fromkeys(name for claim in claims for name in claim.figures)
+
+    def _sorted(self, values: Values) -> Values:
+        return values if self._order is None else values[self._order]
+
+    def ranks(self) -> Iterator[tuple[str, Ints]]:
+        """The ranks in the order in which they appear, and the places of their lines."""
+        known: dict[str, int] = {}
+        parts = []
+        for claim in self._claims:
+            numbers = [known.setdefault(rank, len(known)) for rank in claim.ranks.texts]
+            parts.append(np.asarray(numbers, np.int64)[claim.ranks.codes])
+        codes = self._sorted(np.concatenate(parts))
+        if len(known) == 1:
+            yield next(iter(known)), np.arange(len(codes))
+            return
+        together = np.argsort(codes, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=len(known)))
+        places = {rank: together[ends[code - 1] if code else 0 : ends[code]] for rank, code in known.items()}
+        yield from sorted(((rank, at) for rank, at in places.items() if len(at)), key=lambda item: item[1][0])
+
+    def flags(self, flags: Iterable[bool]) -> Mask:
+        """One of ``flags`` for each claim, for every line."""
+        parts = [np.full(len(claim), flag) for flag, claim in zip(flags, self._claims, strict=True)]
+        return self._sorted(np.concatenate(parts))
+
+    def has(self, name: str) -> Mask:
+        """Which lines have a figure."""
+        return self.flags(name in claim.figures for claim in self._claims)
+
+    def figures(self, name: str) -> Values:
+        """A figure of every line."""
+        parts = [claim.figures.get(name) for claim in self._claims]
+        kind = np.result_type(*(part.dtype for part in parts if part is not None)) if name in self.names else np.int64
+        zeros = (np.zeros(len(claim), kind) for claim in self._claims)
+        return self._sorted(
+            np.concatenate([zero if part is None else part for part, zero in zip(parts, zeros, strict=True)])
+        )

@@ -1,0 +1,179 @@
+"""The lines of a template in a block, with their fields."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from analyzer.bulk.claim import Claim, Values, Words
+from analyzer.bulk.cursor import Cursor, Floats, Ints, Mask
+from analyzer.bulk.lines import Lines
+from analyzer.bulk.template import ANSWER_COLUMN, Template
+from analyzer.bulk.tokens import Column, Figure, Fixed, Span, Tail, Token
+
+if TYPE_CHECKING:
+    import polars as pl
+
+_RANKS = re.compile(r"(?: [A-Z][A-Z_]*[0-9]+)+")
+_MOST_RANKS = 1024
+"""Different rank tags in a block; lines that have others are left to be read one by one."""
+_LONGEST_TAGS = 64
+_FEW = 4
+"""Texts of which less than one in so many is new are looked at once each."""
+
+
+def extract(template: Template, lines: Lines, rows: Ints, texts: pl.Series) -> tuple[Claim, Mask]:
+    """The lines of ``template`` among ``rows``, whose texts are ``texts``, and which of them these are."""
+    import polars as pl
+
+    places = texts.str.find(template.marker, literal=True)
+    has: Mask = places.is_not_null().to_numpy()
+    if not has.any():
+        return Claim(template, rows[:0], Words([], rows[:0])), has
+    walk = _Walk(
+        template, lines, rows[has], texts.filter(pl.Series(has)), places.drop_nulls().to_numpy().astype(np.int64)
+    )
+    claim, good = walk.claim()
+    if not good.all():
+        has[np.flatnonzero(has)[~good]] = False
+    return claim, has
+
+
+class _Walk:
+    """One walk through the lines in ``rows``, which hold the marker at ``marks``."""
+
+    def __init__(self, template: Template, lines: Lines, rows: Ints, texts: pl.Series, marks: Ints) -> None:
+        self._template = template
+        self._lines = lines
+        self._rows = rows
+        self._texts = texts
+        self._starts, self._ends = lines.starts[rows], lines.ends[rows]
+        self._cursor = Cursor(lines.windows, self._starts)
+        self._marks = marks
+        self._claim = Claim(template, rows, Words([template.rank], np.zeros(len(rows), np.int64)))
+
+    def claim(self) -> tuple[Claim, Mask]:
+        """The lines that are of the template, and which of all these are."""
+        template, cursor = self._template, self._cursor
+        cursor.fixed(template.head.text)
+        if template.ranked:
+            self._ranks()
+        for token in template.tokens:
+            self._token(token)
+        if template.tail.expression:
+            good = self._tail(template.tail, cursor.good())
+        else:
+            cursor.end(self._ends)
+            good = cursor.good()
+        begin, width = template.stamp
+        if width:
+            self._claim.texts["stamp"] = self._texts.str.slice(begin, width)
+        return self._claim.where(good), good
+
+    def _ranks(self) -> None:
+        """Passes the rank tags."""
+        begin, end = self._cursor.places, self._starts + self._marks
+        words = self._lines.windows.between(begin, end, _LONGEST_TAGS)
+        codes = np.full(len(begin), -1)
+        texts: list[str] = []
+        left = np.arange(len(begin)) if words else np.arange(0)
+        while len(left) and len(texts) < _MOST_RANKS:
+            first = left[0]
+            same = np.logical_and.reduce([word[left] == word[first] for word in (*words, end - begin)])
+            tags = self._lines[int(self._rows[first])].encode()[begin[first] - self._starts[first] :]
+            text = tags[: end[first] - begin[first]].decode(errors="replace")
+            if end[first] > begin[first] and _RANKS.fullmatch(text):
+                codes[left[same]] = len(texts)
+                texts.append(text[1:])
+            left = left[~same]
+        self._cursor.refuse(codes < 0)
+        self._cursor.jump(end)
+        self._claim.ranks = Words(texts or [""], np.maximum(codes, 0))
+
+    def _token(self, token: Token) -> None:
+        """Passes a token and keeps its values."""
+        cursor = self._cursor
+        if isinstance(token, Fixed):
+            cursor.fixed(token.text)
+        elif isinstance(token, Figure):
+            self._keep(token.column, cursor.decimal() if token.decimal else cursor.whole())
+        elif isinstance(token, Span):
+            self._span(token)
+        else:
+            self._keep(token.column, cursor.truth())
+
+    def _span(self, span: Span) -> None:
+        begin = self._cursor.places
+        total: Floats | None = None
+        for token in span.tokens:
+            if isinstance(token, Fixed):
+                self._cursor.fixed(token.text)
+                continue
+            values: Floats = self._cursor.decimal() if token.decimal else self._cursor.whole().astype(np.float64)
+            if span.column.kind == "rates":  # one after the other, as they would be added line by line
+                total = values if total is None else np.add(total, values)
+        if total is not None:
+            self._keep(span.column, total)
+        else:
+            self._claim.texts[span.column.name] = self._between(begin, self._cursor.places)
+
+    def _keep(self, column: Column | None, values: Values) -> None:
+        if column is None:
+            return
+        if column.kind == "float":
+            values = values.astype(np.float64) * column.scale
+        self._claim.figures[column.name] = values
+
+    def _between(self, begin: Ints, end: Ints) -> pl.Series:
+        """The texts between two places of each line. What is before them is ASCII in all lines that count."""
+        import polars as pl
+
+        at = pl.Series(np.clip(begin - self._starts, 0, None))
+        return self._texts.str.slice(at, pl.Series(np.clip(end - begin, 0, None)))
+
+    def _tail(self, tail: Tail, good: Mask) -> Mask:
+        """Matches the ends of the lines; which of ``good`` still are."""
+        import polars as pl
+
+        texts = self._between(self._cursor.places, self._ends).alias("tail")
+        words = texts.unique(maintain_order=True)
+        answers = tail.columns == (ANSWER_COLUMN,)
+        codes: Ints | None = None
+        if answers or len(words) * _FEW < len(texts):
+            table = words.to_frame().with_row_index("code")
+            codes = texts.to_frame().join(table, on="tail", how="left", maintain_order="left")["code"].to_numpy()
+            codes = codes.astype(np.int64)
+        few = texts if codes is None else words
+        fits: Mask = few.str.contains(tail.expression).to_numpy()
+        if answers and codes is not None:
+            self._claim.answers = Words(words.to_list(), codes)
+        elif tail.columns:
+            names = [column.name for column in tail.columns]
+            groups = few.str.extract_groups(tail.expression).struct.rename_fields(names).struct.unnest()
+            for column in tail.columns:
+                values = _cast(groups[column.name], column)
+                fits &= values.is_not_null().to_numpy()
+                values = values if codes is None else values.gather(codes)
+                if values.dtype == pl.String:
+                    self._claim.texts[column.name] = values
+                else:
+                    self._claim.figures[column.name] = values.fill_null(0).to_numpy()
+        return good & (fits if codes is None else fits[codes])
+
+
+def _cast(texts: pl.Series, column: Column) -> pl.Series:
+    """Texts of a column as values."""
+    import polars as pl
+
+    if column.kind == "rates":
+        return texts.str.split(", ").cast(pl.List(pl.Float64)).list.sum()
+    if column.kind == "int":
+        return texts.cast(pl.Int64, strict=False)
+    if column.kind == "bool":
+        return texts == "True"
+    if column.kind == "str":
+        return texts
+    values = texts.cast(pl.Float64, strict=False)
+    return values * column.scale
