@@ -19,6 +19,8 @@ WINDOW = 256
 _NARROWEST, _WIDEST = 60, 500
 _TAG_SLACK = 24
 _ENOUGH = 3
+_HEAD = 4
+"""Letters by which the rests of lines without prefixes must differ: equal ones would be a prefix that no rule knows."""
 
 Span = tuple[str, int, int]
 """A line's text with the numbers of its first and last physical line."""
@@ -33,6 +35,8 @@ _PATTERNS = {
         r".{0,120}?\d%(?:\|| Completed)|[-=_*#~\s]+$"
     ),
     "prefixed": rf"(?:[\w.-]+ *\| )?(?:\[?\d{{4}}-\d\d-\d\d[ T]|\([^()]*\bpid=\d+|(?:{LEVELS})[ :])|  File ",
+    "name_head": r"(?:^|[\s(])[a-z_]\w*(?:\.\w+)*\.\w+$",
+    "name_tail": r"\w*(?:\.\w+)*(?:Error|Exception|Exit|Interrupt)\b",
     "tagged": r"\([\w.+-]*(?: rank=\d+)? ?pid=\d+",
 }
 
@@ -50,6 +54,8 @@ class Unwrapper:
         """Whether lines need not pass through ``feed``: they are not wrapped as far as is known."""
         self._width = 0
         self._padded = False
+        self._slack = _TAG_SLACK
+        """How much narrower a full line may be: what was shortened after wrapping stands in prefixes."""
         self._held: list[str] = []
         self._held_first = 1
         self._open: tuple[list[str], int, int, str] | None = None
@@ -98,6 +104,7 @@ class Unwrapper:
 
     def _measure(self) -> None:
         self._padded = _is_padded(self._held)
+        self._slack = _TAG_SLACK if any(map(_pattern("prefixed").match, self._held)) else 0
         self._width = wrap_width([line.rstrip(" ") for line in self._held] if self._padded else self._held)
 
     def _join(self, lines: list[str], first: int) -> list[Span]:
@@ -108,7 +115,10 @@ class Unwrapper:
         for number, line in enumerate(lines, first):
             if self._open is not None:
                 parts, begin, _, piece = self._open
-                if len(parts) < 2000 and not fresh(line) and _reaches_over(piece, line, self._width, len(parts) > 1):
+                torn = len(piece) == self._width and _is_torn(piece, line)
+                if len(parts) < 2000 and (
+                    torn or (not fresh(line) and _reaches_over(piece, line, self._width, self._slack, len(parts) > 1))
+                ):
                     if len(piece.rstrip("\r")) == self._width - 1 and not piece.endswith(" "):
                         parts.append(" ")  # a blank at the edge got lost in copying
                     parts[-1] = parts[-1].rstrip("\r")
@@ -124,12 +134,12 @@ def _span(opened: tuple[list[str], int, int, str]) -> Span:
     return "".join(opened[0]), opened[1], opened[2]
 
 
-def _reaches_over(line: str, rest: str, width: int, inside: bool) -> bool:
+def _reaches_over(line: str, rest: str, width: int, slack: int, inside: bool) -> bool:
     """Whether ``line`` reaches the edge, so that ``rest`` is its rest; ``inside`` a line that was joined already."""
     size = len(line.rstrip("\r"))
     if width - 1 <= size <= width:
         return True
-    if abs(size - width) > _TAG_SLACK:
+    if abs(size - width) > slack:
         return False
     if inside or _pattern("tagged").match(line):
         return True
@@ -141,6 +151,14 @@ def _is_broken(line: str, rest: str) -> bool:
     if rest[0] == " ":
         return True
     return (rest[0].islower() or rest[0] in "0123456789,.)]}'\"_/") and line.rstrip("\r")[-1:] not in (*".:!?", "")
+
+
+def _is_torn(line: str, rest: str) -> bool:
+    """Whether the edge went through a dotted name: ``vllm.v1.engine.exce`` and ``ptions.EngineDeadError: text``."""
+    return (
+        rest[:1].isalpha() and _pattern("name_head").search(line) is not None
+        and _pattern("name_tail").match(rest) is not None
+    )  # fmt: skip
 
 
 def _is_padded(lines: list[str]) -> bool:
@@ -166,33 +184,43 @@ def wrap_width(lines: list[str]) -> int:
         if wider > len(sizes) * 0.03:
             return 0
         wider += counts[width]
-        if counts[width] < 2:
+        if counts[width] + counts[width - 1] < 2:  # a blank at the edge gets lost in copying
             continue
-        rests = sum(size == width and not fresh(rest) for size, rest in zip(sizes, lines[1:], strict=False))
+        rests = sum(
+            width - 1 <= size <= width and not fresh(rest) for size, rest in zip(sizes, lines[1:], strict=False)
+        )
         if rests >= 2 and _is_wrapped_at(width, lines, sizes):
             return width
     return 0
 
 
 def _is_wrapped_at(width: int, lines: list[str], sizes: list[int]) -> bool:
-    """Whether lines of ``width`` are mostly followed by their rest, beginning from lines that have a prefix.
+    """Whether lines of ``width`` (or one less) are mostly followed by their rest, beginning from lines with a prefix.
 
-    Two such lines are enough if nothing is wider and what follows cannot begin a sentence.
+    Two such lines are enough if nothing is wider and what follows cannot begin a sentence; of lines without a prefix it
+    takes more, and rests that differ.
     """
     fresh, prefixed = _pattern("fresh").match, _pattern("prefixed").match
-    full = rests = of_prefixed = broken = 0
+    full = rests = of_prefixed = broken = torn = 0
+    heads: set[str] = set()
     headed = False
     for at in range(len(lines) - 1):
         line, rest = lines[at], lines[at + 1]
         if fresh(line):
             headed = prefixed(line) is not None
-        if sizes[at] != width or not any(map(str.isalnum, line[:40])):
+        if not width - 1 <= sizes[at] <= width or not any(map(str.isalnum, line[:40])):
             continue
         full += 1
         if not fresh(rest):
             rests += 1
             of_prefixed += headed
-            broken += headed and _is_broken(line, rest)
+            is_broken = _is_broken(line, rest)
+            broken += headed and is_broken
+            if is_broken and (rest[0].isalpha() or rest[0] == " "):
+                torn += 1
+                heads.add(rest[:_HEAD])
     if of_prefixed >= _ENOUGH:
         return rests >= 0.6 * full and of_prefixed >= 0.5 * rests
-    return broken >= 2 and broken == full and max(sizes) == width
+    if max(sizes) > width:
+        return False
+    return (broken >= 2 and broken == full) or (len(heads) >= 2 * _ENOUGH and torn >= 0.8 * full)

@@ -85,3 +85,33 @@ def test_lines_that_a_terminal_filled_with_blanks_up_to_its_edge() -> None:
     unwrapper = Unwrapper()
     spans = unwrapper.feed(lines, 1) + unwrapper.flush()
     assert [text for text, _, _ in spans] == [*short, *whole]
+
+
+def test_a_blank_at_the_edge_got_lost_in_copying() -> None:
+    said = "max_total_tokens=131072 is larger than the profiled value -561981. Use the value"
+    line = "[2026-11-30 02:55:49 TP{}] " + said + " "
+    head = (
+        "[2026-11-30 02:55:48 TP0] Load weight end. type=DeepseekV3ForCausalLM, avail mem=21.73 GB, mem usage=6.5 GB.\n"
+    )
+    width = len(line) - 1
+    wrapped = head[:width] + "\n" + head[width:] + "".join(f"{line.format(n).rstrip()}\ninstead.\n" for n in range(6))
+    assert texts(wrapped) == [head[26:-1], *[f"{said} instead."] * 6]
+
+
+def test_a_paste_without_prefixes() -> None:
+    lines = [
+        f"{name}: the {name} was not found where the configuration of the {name} says, see the manual of {name} for it"
+        for name in ("model", "tokenizer", "draft model", "processor", "adapter", "template", "vocabulary")
+    ]
+    assert texts(wrapped(lines, 75)) == lines
+
+
+def test_equal_lines_behind_an_unknown_prefix_are_no_wrapped_paste() -> None:
+    lines = [f"gpu0 step {n} of the loading of weights took some time, namely seconds" for n in range(10, 30)]
+    assert texts("\n".join(lines) + "\n") == lines
+
+
+def test_the_edge_went_through_the_name_of_an_exception() -> None:
+    line = "(APIServer pid=7) ERROR 05-09 03:01:59 [llm.py:906] vllm.v1.engine.exceptions.EngineDeadError: it died"
+    records = framed(wrapped([*LINES, line], 73))
+    assert records[-1].text == line[52:]
