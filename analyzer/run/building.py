@@ -37,6 +37,8 @@ _MAX_EVENTS, _MAX_PER_KIND, _MAX_SCARY, _MAX_PIDS = 20_000, 400, 1_000, 4_096
 _WARM_UP_LINES = 2
 """What a warm-up prints: a batch and the answer. With data parallelism each rank has one of its own."""
 _MOST_WARM_RANKS = 64
+_WARM_UP_TOKENS = 128
+"""A warm-up's prompt is a few words, or one tiny picture; a longer prompt came from a client."""
 
 
 @dataclass(slots=True)
@@ -59,6 +61,8 @@ class Building:
     log: FailureLog = field(default_factory=FailureLog)
     app_started: Where | None = None
     answers: int = 0
+    worked: bool = False
+    """Whether a prompt was read that is too long for a warm-up."""
     warm_ranks: set[str] = field(default_factory=set)
     """Ranks that printed of a batch before the server was ready."""
     answered: Where | None = None
@@ -129,7 +133,7 @@ class Building:
         """Where a request was answered; the warm-up of a server that is not yet ready does not count."""
         warming = self.engine == "sglang" and self.seen_start and self.ready_at is None
         lines = _WARM_UP_LINES * max(1, len(self.warm_ranks))
-        return None if warming and self.answers <= lines else self.served_at
+        return None if warming and self.answers <= lines and not self.worked else self.served_at
 
     @property
     def end(self) -> Where | None:
@@ -224,6 +228,8 @@ class Building:
 
     def _serving(self, event: Event) -> None:
         self.answers += 1
+        if (event.fields.get("new_tokens") or 0) > _WARM_UP_TOKENS:
+            self.worked = True
         if self.ready_at is None and event.record.rank and len(self.warm_ranks) < _MOST_WARM_RANKS:
             self.warm_ranks.add(event.record.rank)
         self.log.served(self.order, event.record.time)

@@ -39,6 +39,11 @@ def _device(folder: SglangFolder, facts: Facts) -> None:
         for event in folder.events_by_rank(kind):
             facts.add("sizing.fraction", event.get("fraction"), event.record, rank="")
             facts.add("sizing.fraction_multimodal", True, event.record, rank="")
+    for event in folder.events_by_rank("memory_profiled"):
+        facts.add("gpu.free_before_load", event.get("before"), event.record)
+        facts.add("gpu.free_after_load", event.get("avail"), event.record)
+        if (event.get("rest") or 0.0) > 0:
+            facts.add("sizing.budget", event.get("rest"), event.record)
     for event in folder.events_by_rank("symmetric_memory"):
         facts.add("sizing.other_reserved", event.get("reserved"), event.record)
     _reserved(folder, facts)
@@ -100,12 +105,20 @@ def _other_pools(folder: SglangFolder, facts: Facts) -> None:
     for event in folder.events_by_rank("dsv4_pools"):
         facts.add("pool.tokens", event.get("tokens"), event.record)
         facts.add("pool.swa_tokens", event.get("swa_tokens"), event.record)
+    for event in folder.events_by_rank("dsv4_store"):
+        facts.add("pool.swa_tokens", event.get("swa_tokens"), event.record)
+        if "pool.tokens" not in facts and (sized := folder.of("dsv4_calculation", event.rank)) is not None:
+            facts.add("pool.tokens", sized.get("tokens"), (Where.of(sized.record), Where.of(event.record)))
     for event in folder.events_by_rank("mlx_pool"):
         facts.add("pool.tokens", event.get("tokens"), event.record)
         facts.add("sizing.cell", event.get("cell"), event.record)
         facts.add("sizing.budget", event.get("budget"), event.record)
         facts.add("weights.loaded", event.get("used"), event.record)
         facts.add("gpu.total", event.get("limit"), event.record)
+        facts.add("gpu.integrated", True, event.record)
+    for event in folder.events_by_rank("mlx_store"):
+        facts.add("pool.tokens", event.get("tokens"), event.record)
+        facts.add("pool.bytes", event.get("store_bytes"), event.record)
         facts.add("gpu.integrated", True, event.record)
     for event in folder.events_by_rank("jax_profile"):
         facts.add("pool.profiled_tokens", event.get("tokens"), event.record)
@@ -181,5 +194,11 @@ def _failed_sizing(folder: SglangFolder, facts: Facts) -> None:
     for kind in ("no_pool_memory", "weights_leave_nothing"):
         if (event := folder.of(kind)) is not None and "sizing.fraction" not in facts:
             facts.add("sizing.fraction", event.get("fraction"), event.record, rank="")
+    for event in folder.events_by_rank("memory_profiled"):
+        if "sizing.fraction" not in facts:  # with two decimals: anything else that says it is more exact
+            facts.add("sizing.fraction", event.get("fraction"), event.record, rank="")
+        before, avail = event.get("before"), event.get("avail")
+        if before and avail and not (event.get("rest") or 0.0) > 0:
+            facts.add("sizing.fraction_least", 1 - avail / before, event.record, rank="", origin="derived")
     if (found := folder.of("weights_leave_nothing")) is not None:
         facts.add("sizing.fraction_least", found.get("least"), found.record, rank="")

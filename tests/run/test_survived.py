@@ -101,3 +101,15 @@ def test_a_collapse_of_acceptance_counts_only_at_the_end() -> None:
     assert run.facts.value("spec.accept_length_before") == pytest.approx(3.1)
     assert only(lines(3.1, 3.2, 3.0, 1.0, 1.0, 3.0)).facts.value("spec.collapsed_lines") is None
     assert only(lines(1.0, 1.0, 1.0, 1.0)).facts.value("spec.collapsed_lines") is None
+
+
+def test_a_long_prompt_before_the_ready_line_is_no_warm_up() -> None:
+    text = (
+        "[2026-02-09 02:30:50] Load weight begin. avail mem=78.58 GB\n"
+        "[2026-02-09 02:30:56] Prefill batch, #new-seq: 1, #new-token: {tokens}, #cached-token: 0, token usage: 0.00, #running-req: 0, #queue-req: 0,\n"
+        "[2026-02-09 02:30:57] Scheduler hit an exception: Traceback (most recent call last):\n"
+        '  File "/s/sglang/srt/managers/scheduler.py", line 2890, in run_scheduler_process\n    scheduler.event_loop_overlap()\n'
+        "RuntimeError: x\n"
+    )
+    assert only(text.format(tokens=384)).outcome == "crashed at runtime"
+    assert only(text.format(tokens=6)).outcome == "crashed at startup"

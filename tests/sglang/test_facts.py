@@ -179,3 +179,29 @@ def test_parallel_sizes_from_tags_without_the_dump() -> None:
     text = "".join(stamped("Load weight begin. avail mem=60.00 GB", rank=f"DP{i // 4} TP{i}") for i in range(8))
     facts = read(text).facts
     assert facts.value("args.tensor_parallel_size") == 8 and facts.value("args.data_parallel_size") == 2
+
+
+def test_what_the_profile_of_a_failed_sizing_tells() -> None:
+    profile = (
+        "Memory profiling: available_gpu_memory=11.66 GB, total_gpu_memory=77.80 GB, mem_fraction_static={}, "
+        "rest_memory={} GB"
+    )
+    failed = read(
+        stamped(profile.format("0.81", "-3.51"), "Not enough memory. Please try to increase --mem-fraction-static.")
+    )
+    assert failed.facts.value("sizing.fraction_least") == pytest.approx(1 - 11.66 / 77.80)
+    assert failed.facts.value("gpu.free_before_load") == pytest.approx(77.80 * GIB)
+    assert failed.facts.value("sizing.budget") is None
+    sized = read(stamped(profile.format("0.95", "7.77"), "Memory pool end. avail mem=3.90 GB"))
+    assert sized.facts.value("sizing.budget") == pytest.approx(7.77 * GIB)
+    assert sized.facts.value("sizing.fraction_least") is None
+
+
+def test_the_pool_of_a_version_that_only_prints_its_calculation() -> None:
+    lines = (
+        "DSv4 memory calculation: bytes_per_full_token=176983.05, available_bytes=87.26 GB, full_token=529408",
+        "Initialize DeepSeekV4TokenToKVPool with max_num_reqs=256 swa_size=423424 c4_size=132352 c128_size=4136",
+    )
+    run = read(stamped(*lines))
+    assert (run.facts.value("pool.tokens"), run.facts.value("pool.swa_tokens")) == (529408, 423424)
+    assert read(stamped(lines[0])).facts.value("pool.tokens") is None, "the store may still be cut"
