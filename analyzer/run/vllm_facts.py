@@ -209,6 +209,12 @@ def _ascend_memory(event: Event, facts: Facts) -> None:
 # graphs
 
 
+def _captured(event: Event, facts: Facts) -> None:
+    """A negative figure is what somebody else gave back while graphs were captured: it tells nothing of them."""
+    if (taken := event.get("graphs")) is not None and taken >= 0:
+        facts.add("graphs.bytes", taken, event.record, rank=rank_of(event))
+
+
 def _estimate_on(event: Event, facts: Facts) -> None:
     _budget(event, facts)
     total = facts.value("gpu.total")
@@ -351,8 +357,8 @@ FACT_KINDS: dict[str, Writer] = {
     "kv_bytes_given": _each(_kv_given),
     "startup_plan_applied": _each(_plan),
     "graph_estimate": _each(_ranked("graphs.estimated", "graphs_estimated")),
-    "graphs_captured": _each(_ranked("graphs.bytes", "graphs")),
-    "graph_compared": _each(_ranked("graphs.bytes", "graphs"), _ranked("graphs.estimated", "graphs_estimated")),
+    "graphs_captured": _each(_captured),
+    "graph_compared": _each(_captured, _ranked("graphs.estimated", "graphs_estimated")),
     "ledger_weights": _each(_budget),
     "ledger_consumed": _each(_budget),
     "graph_estimate_on": _each(_estimate_on),

@@ -241,6 +241,11 @@ def test_v0_prints_totals_of_speculation() -> None:
     assert facts.value("spec.acceptance") == pytest.approx(40 / 200)
 
 
+def test_graphs_take_no_negative_memory() -> None:
+    assert "graphs.bytes" not in read(line("Graph capturing finished in 4 secs, took -0.41 GiB")).facts
+    assert read(line("Graph capturing finished in 4 secs, took 0.41 GiB")).facts.value("graphs.bytes") > 0
+
+
 def _checkpoint(size: float) -> str:
     return line(f"Filesystem type for checkpoints: EXT4. Checkpoint size: {size} GiB. Available RAM: 19.39 GiB.")
 
