@@ -52,10 +52,10 @@ class Templates:
     _rare: set[Template] = field(default_factory=set)
     """Those that were known and found next to nothing."""
 
-    def claim(self, lines: Lines, engine: str) -> Claims:
-        """Sorts the ``lines`` of a block; ``engine`` is that of the run."""
-        result = Claims(rest=np.arange(len(lines)))
-        texts = lines.column
+    def claim(self, lines: Lines, engine: str, rows: Ints | None = None) -> Claims:
+        """Sorts the ``lines`` of a block, or some ``rows`` of them; ``engine`` is that of the run."""
+        result = Claims(rest=np.arange(len(lines)) if rows is None else rows)
+        texts = lines.column if rows is None else lines.column.gather(rows)
         for template in sorted(self.known, key=lambda t: -self._hits[t]):
             texts = self._take(template, lines, texts, result)
         for template in self._learnt(lines, result.rest, engine):
@@ -91,7 +91,7 @@ class Templates:
         """Templates of the forms that are common among the lines that none was known for, most common first."""
         known = self._rare.union(self.known)
         counts: Counter[Template] = Counter()
-        size = _SAMPLE if len(rows) > len(lines) // 8 else _SAMPLE // 8
+        size = _SAMPLE if len(rows) > len(lines) // 8 else _SAMPLE // 16
         for row in rows[:: max(1, len(rows) // size)]:
             template = self._of(lines[row], engine)
             if template is not None and template not in known:

@@ -55,6 +55,7 @@ class Exporter:
         self._catalog = tables.catalog
         self._templates = Templates(tables.catalog, every=True, kinds=kinds)
         self._quiet = Quiet.of(tables.catalog, kinds)
+        self._kinds = kinds
         self._engine = ""
         self._pids: set[int] = set()
 
@@ -93,10 +94,11 @@ class Exporter:
     def _block(self, lines: Lines) -> None:
         """Whole lines."""
         rows = Rows(self.framer, self._catalog, self._engine, lines, OuterForm())
-        claims = self._templates.claim(rows.texts, self._engine)
+        claims = self._templates.claim(rows.texts, self._engine, rows.wanted(self._quiet) if self._kinds else None)
         strange: list[int] = []
         found = [self._without_strange(claim, strange) for claim in claims.found]
-        heard = rows.heard(np.sort(np.concatenate([claims.rest, strange]).astype(np.int64)), self._quiet, self._pids)
+        rest = np.sort(np.concatenate([claims.rest, strange]).astype(np.int64))
+        heard = rest.tolist() if self._kinds else rows.heard(rest, self._quiet, self._pids)
         apart = [row for row in heard if rows.record_at(row).form != "log" or (row and rows.may_continue(row))]
         alone = self._in_order(rows, rows.with_neighbours(apart))
         taken = set(alone)

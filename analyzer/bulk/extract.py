@@ -94,9 +94,14 @@ class _Walk:
 
     def _token(self, token: Token) -> None:
         """Passes a token and keeps its values."""
+        import polars as pl
+
         cursor = self._cursor
         if isinstance(token, Fixed):
             cursor.fixed(token.text)
+            if token.column is not None:
+                text = pl.repeat(token.text.decode(), len(self._rows), dtype=pl.String, eager=True)
+                self._claim.texts[token.column.name] = text
         elif isinstance(token, Figure):
             self._keep(token.column, cursor.decimal() if token.decimal else cursor.whole())
         elif isinstance(token, Span):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 
+_IN_CACHE = 1 << 16
 _NEVER = b"\x01"
 """A separator that stands in no line."""
 
@@ -55,6 +57,13 @@ class Lines:
     def size(self, begin: int, end: int) -> int:
         """The number of these bytes."""
         return int(self.ends[end - 1] + 1 - self.starts[begin]) if end > begin else 0
+
+    @cached_property
+    def controlled(self) -> bool:
+        """Whether there are control characters beside the line feeds."""
+        data = np.frombuffer(self._data, np.uint8)
+        low = sum(int(np.count_nonzero(data[at : at + _IN_CACHE] < ord(" "))) for at in range(0, len(data), _IN_CACHE))
+        return low != self._data.count(b"\n")
 
     def without(self, prefix: str) -> Lines:
         """The lines without what ``prefix`` fits at their beginnings; those that it does not fit are empty."""

@@ -20,7 +20,9 @@ _PIECE = 1 << 16
 
 _EMBEDDED = r"\[20| pid=|INFO|WARNING |ERROR |DEBUG |x across cluster\]"
 """What ``analyzer.framing.engine.looks_embedded`` looks for."""
-MARKED = r"[\x00-\x09\x0b-\x1f\\^&]|\[0m|\[0;0m|#033\[|\u241b"
+_CONTROLS = r"[\x00-\x09\x0b-\x1f]"
+_LEFT_OVER = r"[\\^&]|\[0m|\[0;0m|#033\[|\u241b"
+MARKED = f"{_CONTROLS}|{_LEFT_OVER}"
 """What decoding may have to clean, and carriage returns."""
 _SIGNS = ("\\", "^", "&", "[0m", "[0;0m", "#033[", "\u241b")
 """The printable ones of them."""
@@ -71,10 +73,9 @@ class Quiet:
     """What text must lack to be of no interest: made from the catalog, every shape of which needs one of its keys."""
 
     keys: list[str]
+    """Of the kinds wanted."""
     loud_piece: str
     """Fits a piece that may hold more than plain SGLang lines of no interest; in Rust's syntax, as all of these."""
-    wanted_line: str = ""
-    """Fits a line that may hold one of the kinds wanted, where only some are."""
 
     @classmethod
     def of(cls, catalog: Catalog, kinds: Collection[str] = ()) -> Quiet:
@@ -83,8 +84,7 @@ class Quiet:
         keys = "|".join(map(re.escape, catalog.literals))
         piece = rf"{keys}|(?i:{words})|{MARKED}|{_NAMES}|[^\n]{_EMBEDDED}|\n{_unlike(_stamp())}|{_UNCLEAR_END}"
         wanted = {key for shape in catalog.shapes if shape.kind in kinds for key in shape.keys}
-        line = "|".join([*map(re.escape, sorted(wanted)), MARKED]) if kinds else ""
-        return cls(list(catalog.literals), piece, line)
+        return cls(sorted(wanted) if kinds else list(catalog.literals), piece)
 
     def loud(self, messages: pl.Series) -> pl.Series:
         """Which messages may be of interest; null for null.
@@ -98,12 +98,21 @@ class Quiet:
             | messages.str.contains(_LOUD)
         )
 
+    def wanted(self, texts: pl.Series, controlled: bool) -> pl.Series:
+        """Which lines may hold one of the kinds wanted, or are not plain.
+
+        ``controlled``: there are control characters, for which it is slow to look in each line.
+        """
+        plain = texts.str.contains(PLAIN)
+        wanted = texts.str.contains_any(self.keys) | texts.str.contains(MARKED if controlled else _LEFT_OVER)
+        return wanted | ~plain
+
 
 _LOUD = f"{MARKED}|{_NAMES}|{_EMBEDDED}|[: ]$"
 
 
 PLAIN = (
-    rf"^(?:\[{_DAY}{_RANKS}\] |(?:\([^()]{{1,90}}\) ?)?(?:INFO|DEBUG|WARNING|ERROR)"
+    rf"^(?:\[{_DAY}{_RANKS}\] |(?:\([^()]+\) ?)?(?:INFO|DEBUG|WARNING|ERROR)"
     r"(?: [0-9-]{5} [0-9:]{8} \[[^\]\s\[]+:[0-9]+\] |:\s+))[!-~]"
 )
 """Fits the beginning of a plain line of any level, up to the first character of its message."""

@@ -9,7 +9,7 @@ import numpy as np
 from analyzer.bulk.cursor import Ints
 from analyzer.bulk.lines import Lines
 from analyzer.bulk.outer import OuterForm
-from analyzer.bulk.quiet import PLAIN, Quiet, is_marked, message_expression
+from analyzer.bulk.quiet import Quiet, is_marked, message_expression
 from analyzer.events import Event
 from analyzer.framing import Framer
 from analyzer.framing.blocks import Message
@@ -76,14 +76,18 @@ class Rows:
         if not len(rest):
             return []
         lines = self.texts.column.gather(rest)
-        if quiet.wanted_line:
-            loud = lines.str.contains(quiet.wanted_line) | ~lines.str.contains(PLAIN)
-        else:
-            messages = lines.str.extract(message_expression(pids), 1)
-            loud = quiet.loud(messages).fill_null(True)
+        loud = quiet.loud(lines.str.extract(message_expression(pids), 1)).fill_null(True)
         before = self.texts.column.gather(np.maximum(rest - 1, 0)).str.ends_with(":")  # its record may go on
         heard: list[int] = pl.Series(rest).filter(loud | (before & ~lines.str.starts_with("["))).to_list()
         return heard
+
+    def wanted(self, quiet: Quiet) -> Ints:
+        """All rows that may hold one of the kinds wanted, or belong to a record that does."""
+        texts = self.texts.column
+        before = texts.str.ends_with(":").shift(1, fill_value=False)
+        loud = quiet.wanted(texts, self.texts.controlled) | (before & ~texts.str.starts_with("["))
+        rows: Ints = np.flatnonzero(loud.to_numpy())
+        return rows
 
     def with_neighbours(self, rest: list[int]) -> list[int]:
         """``rest``, and the lines before and after that may be a part of the same record."""

@@ -119,7 +119,7 @@ def _split(parts: list[_Part]) -> tuple[list[Token], Tail]:
             columns = [column for _, found in rest for column in found]
             return tokens, Tail(f"^{''.join(text for text, _ in rest)}$", tuple(columns))
         before = tokens[-1] if tokens else None
-        if isinstance(part, Fixed) and isinstance(before, Fixed):
+        if isinstance(part, Fixed) and isinstance(before, Fixed) and part.column is before.column is None:
             tokens[-1] = Fixed(before.text + part.text)
         elif part != NOTHING:
             tokens.append(part)
@@ -128,11 +128,11 @@ def _split(parts: list[_Part]) -> tuple[list[Token], Tail]:
 
 def _expression(part: _Part) -> tuple[str, list[Column]]:
     """A part as an expression in Rust's syntax, and the columns of its groups."""
-    if isinstance(part, Fixed):
-        return "[0-9]".join(map(re.escape, part.text.decode().split(chr(DIGIT)))), []
     if isinstance(part, Tail):
         return part.expression.removeprefix("^").removesuffix("$"), list(part.columns)
-    if isinstance(part, Span):
+    if isinstance(part, Fixed):
+        inner = "[0-9]".join(map(re.escape, part.text.decode().split(chr(DIGIT))))
+    elif isinstance(part, Span):
         inner = "".join(_expression(token)[0] for token in part.tokens)
     elif isinstance(part, Truth):
         inner = "True|False"
@@ -143,7 +143,7 @@ def _expression(part: _Part) -> tuple[str, list[Column]]:
 
 def _columns(tokens: list[Token]) -> Iterator[Column]:
     for token in tokens:
-        if not isinstance(token, Fixed) and token.column is not None:
+        if token.column is not None:
             yield token.column
 
 
@@ -194,12 +194,8 @@ def _field(value: str, kind: str, column: Column | None, every: bool) -> _Part |
     if _WHOLE.fullmatch(value):  # the number of an engine
         return Figure(False) if column is None else Span((Figure(False),), column)
     if any(map(str.isdigit, value)):  # an identifier, which differs from line to line
-        expression = _NAME.pattern
-    else:  # one of few: a device, a mode
-        if column is None:
-            return Fixed(value.encode())
-        expression = re.escape(value)
-    return Tail(f"({expression})" if column else f"(?:{expression})", (column,) if column else ())
+        return Tail(f"({_NAME.pattern})" if column else f"(?:{_NAME.pattern})", (column,) if column else ())
+    return Fixed(value.encode(), column)  # one of few: a device, a mode
 
 
 def _rates(value: str, column: Column) -> Span:

@@ -22,6 +22,7 @@ class Fixed:
     """The same text in every line; ``analyzer.bulk.cursor.DIGIT`` in it is any digit."""
 
     text: bytes
+    column: Column | None = None
 
 
 @dataclass(frozen=True, slots=True)
