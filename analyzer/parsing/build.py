@@ -137,5 +137,5 @@ def _check_habits(definition: Definition, part: Part, file: GrammarFile) -> None
     if short := [key for key in literals.keys(part) if len(key.strip()) < 5]:
         file.report(
             GrammarProblem(line, f"{name}: is searched by {short[0]!r}, which is in many lines; use a longer literal"),
-            serious=False,
+            serious=not any(map(str.isalnum, short[0])),
         )
