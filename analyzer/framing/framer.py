@@ -140,7 +140,9 @@ class Framer:
         spans = list(spans)
         if not self._decided and spans:
             self._decided = True
-            self.doubles.decide([text for text, _, _ in spans])
+            first_lines = [text for text, _, _ in spans]
+            self.doubles.decide(first_lines)
+            self.peeler.look_ahead(first_lines)
         for text, first, last in spans:
             if not (self.doubles.on and self.doubles.drops(text)):
                 self._line(text, first, last)

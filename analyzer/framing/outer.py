@@ -14,10 +14,13 @@ from typing import Any
 
 from analyzer.framing import engine
 from analyzer.framing.decode import clean
+from analyzer.framing.prefixes import common_head, enclosing, expression, is_known, names_tasks, services, shape
 
 _MAX_LAYERS = 8
 _COUNTED = 6
 """Lines in a row whose numbers go up by one, after which these are the lines' numbers."""
+_NEVER = -2
+"""Instead of a count of numbered lines: a number in front is no matter of its own here."""
 _SIDES = "│┃║"
 """Sides of the frame that terminal programs draw around a log (k9s, lazydocker, rich)."""
 _RFC3339 = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
@@ -85,29 +88,66 @@ class Peeler:
         """The last line's number, and how many lines in a row were numbered; -1 once the numbers are no lines'."""
         self._heads: dict[str, int] = {}
         self._learnt: list[re.Pattern[str]] = []
+        self._head: re.Pattern[str] | None = None
+        """What nearly all first lines begin with, taken off once; ``_tasks``: it is the number of a task."""
+        self._tasks = False
+        self._around = ""
 
     def peel(self, text: str) -> tuple[str, Outer]:
         """``text`` without its outer prefixes, and what they said."""
-        outer = Outer()
+        outer, head = Outer(), self._head
+        if self._around:
+            text = self._bare(text)
         for _ in range(_MAX_LAYERS):
             rest = self._layer(text, outer)
+            if rest is None and head is not None and (match := head.match(text)):
+                rest, head = text[match.end() :], None
+                if self._tasks:
+                    outer.process = match[0].strip(" :")
             if rest is None:
                 break
             text = rest
         return text, outer
 
+    def look_ahead(self, lines: list[str]) -> None:
+        """Looks at the first lines of a log before any of them is peeled."""
+        if 3 * sum(map(is_known, lines)) > len(lines):
+            return
+        self._around = enclosing(lines)
+        lines = [self._bare(line) for line in lines] if self._around else lines
+        self._names.update(services(lines))
+        scout = Peeler()
+        scout._names.update(self._names)
+        scout._counted = _NEVER
+        texts = [scout.peel(line)[0] for line in lines]
+        self._head = common_head(texts)
+        if self._head is not None:
+            self._tasks, self._counted = names_tasks(self._head, texts), _NEVER
+
+    def _bare(self, text: str) -> str:
+        """``text`` without the marks around it."""
+        text = text.strip()
+        if len(text) < 2 or not text.startswith(self._around):
+            return text
+        if self._around == "`":
+            return text[1:-1] if text.endswith("`") else text
+        import json
+
+        try:
+            return str(json.loads(text.removesuffix(",")))
+        except ValueError:
+            return text
+
     def learn(self, head: str) -> bool:
         """Tells that ``head`` stood before an engine prefix; True once its shape counts as an outer prefix."""
         if len(head) > 120 or (not head[-1:].isspace() and head[-1:] not in ":|]>-"):
             return False
-        shape = re.sub(r" *\d+", lambda match: " 0" if match[0][0] == " " else "0", head)
-        if len(self._heads) < 1000 or shape in self._heads:
-            self._heads[shape] = self._heads.get(shape, 0) + 1
-        if self._heads.get(shape, 0) == 3 and len(self._learnt) < 8:
-            parts = re.split("( ?0)", shape)
-            form = {"0": r"\d+", " 0": r" *\d+"}  # numbers of lines are often padded to one width
-            self._learnt.append(re.compile("".join(form.get(part) or re.escape(part) for part in parts)))
-        return self._heads.get(shape, 0) >= 3
+        form = shape(head)
+        if len(self._heads) < 1000 or form in self._heads:
+            self._heads[form] = self._heads.get(form, 0) + 1
+        if self._heads.get(form, 0) == 3 and len(self._learnt) < 8:
+            self._learnt.append(expression(form))
+        return self._heads.get(form, 0) >= 3
 
     def _layer(self, text: str, outer: Outer) -> str | None:
         """One layer off ``text``, or None if there is none."""
@@ -153,7 +193,7 @@ class Peeler:
 
     def _task(self, text: str, outer: Outer) -> str | None:
         """``3: text``: the task's number that srun prints, or the line's number, which is one more in each line."""
-        match = _pattern("srun").match(text)
+        match = _pattern("srun").match(text) if self._counted != _NEVER else None
         if match is None:
             return None
         number, at = int(match[1]), match.end()
