@@ -305,7 +305,7 @@ class Building:
         cause = run.failure
         verdict = decide(self, run.failures, entry.ready if entry else False)
         startup = verdict.outcome == "crashed at startup"
-        if run.engine is None and not self.stages and cause is not None and cause.kind == "exit":
+        if run.engine is None and not self.stages and cause is not None and cause.kind in ("exit", "elsewhere"):
             verdict = replace(verdict, outcome="unknown")  # a line of a library, and no server that it ends
         run.outcome, run.outcome_basis = verdict.outcome, verdict.basis
         run.facts.add("outcome", run.outcome, run.outcome_basis)

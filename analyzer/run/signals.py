@@ -125,6 +125,8 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "interpreter_fault": (FATAL, "interpreter fault"),
         "device_xid": (FATAL, "device fault"),
         "device_memory_fault": (FATAL, "device fault"),
+        "mlx_error": (FATAL, "MLX error"),
+        "ray_worker_died": (WRAPPER, "ray worker died"),
         "kernel_launch_failed": (FATAL, "kernel launch failed"),
         "collective_timeout": (WATCHDOG, "collective timeout"),
         "watchdog_thread_ended": (FATAL, "process group watchdog"),

@@ -4,12 +4,16 @@ from __future__ import annotations
 
 from analyzer.run.facts import Facts
 
+_BLOCK_TOKENS = 16
+"""vLLM's default; other sizes are printed."""
+
 
 def derive(facts: Facts, *, consumed: bool) -> None:
     """Adds what follows. ``consumed``: the run printed the ledger of 0.27 and later."""
     if consumed:
         _split_consumed(facts)
     _split_peak(facts)
+    _apply_override(facts)
     _derive_tokens(facts)
     device = facts.value("args.device")
     if device not in (None, "auto") and "engine.platform" not in facts:
@@ -42,6 +46,26 @@ def _split_peak(facts: Facts) -> None:
         for rank, value in peak.ranks.items():
             rest = value - weights.ranks.get(rank, weights.value)
             facts.add("activation.bytes", max(0.0, rest), peak.where, rank=rank, origin="derived")
+
+
+def _apply_override(facts: Facts) -> None:
+    """Up to 0.9.1 the tokens were printed of the profiled blocks, though the user's number of blocks was allocated."""
+    given, profiled, tokens = (facts.get(f"pool.{name}") for name in ("user_blocks", "profiled_blocks", "tokens"))
+    if given is None or profiled is None or tokens is None:
+        return
+    block = facts.value("pool.block_tokens", _BLOCK_TOKENS)
+    if given.value >= profiled.value or tokens.value != block * profiled.value:
+        return
+    where = (*given.where, *tokens.where)
+    if "pool.block_tokens" not in facts:
+        facts.add("pool.block_tokens", block, where, rank="", origin="derived")
+    for rank in tokens.ranks:
+        facts.add("pool.tokens", block * given.value, where, rank=rank, origin="derived")
+    concurrency = facts.get("limit.concurrency")
+    if concurrency is not None:
+        share = given.value / profiled.value
+        for rank, value in concurrency.ranks.items():
+            facts.add("limit.concurrency", value * share, concurrency.where, rank=rank, origin="derived")
 
 
 def _derive_tokens(facts: Facts) -> None:

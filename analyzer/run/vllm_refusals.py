@@ -58,6 +58,12 @@ def _state_blocks(fields: dict[str, Any], where: Where, facts: Facts) -> None:
     facts.add("limit.running_requested", fields.get("seqs"), where, rank="")
 
 
+def _profile(fields: dict[str, Any], where: Where, facts: Facts) -> None:
+    for name, field in (("before", "free"), ("after", "free_after")):
+        value = fields.get(field, fields.get(f"bytes_{name}"))
+        facts.add(f"profile.free_{name}", value, where, rank="")
+
+
 WRITERS: dict[str, Writer] = {
     "kv_below_context": _below_context,
     "kv_below_context_v0": _below_context_v0,
@@ -67,11 +73,13 @@ WRITERS: dict[str, Writer] = {
     "cpu_kv_above_node": _cpu_above_node,
     "cpu_below_target": _cpu_below_target,
     "state_blocks_below_seqs": _state_blocks,
+    "profile_assert": _profile,
 }
 """Shape of the catalogue -> what it proves."""
 
 MARKS = (
     "KV cache", "Free memory on device", "No available memory", "Available memory on node", "Mamba cache blocks",
+    "Error in memory profiling",
 )  # fmt: skip
 _MOST_TEXT = 40_000
 

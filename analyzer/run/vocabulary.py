@@ -230,6 +230,8 @@ VOCABULARY: dict[str, Spec] = {
     "http.generates": Spec("bool", "one short real generation succeeded"),
     "http.refused": Spec("count", "status with which a probe was refused: 401 and 403 want a token"),
     "http.error": Spec("name", "why a probe failed"),
+    "profile.free_before": Spec("bytes", "free device memory before the profiling run, where it refused the figures"),
+    "profile.free_after": Spec("bytes", "free device memory after it"),
     # an allocation that the device refused
     "oom.total": Spec("bytes", "the device's memory, as the message of an allocation that failed says"),
     "oom.free": Spec("bytes", "what was free on the device when an allocation failed"),

@@ -241,6 +241,29 @@ def test_v0_prints_totals_of_speculation() -> None:
     assert facts.value("spec.acceptance") == pytest.approx(40 / 200)
 
 
+def _overridden(tokens: int) -> str:
+    return (
+        line("Available KV cache memory: 81.38 GiB")
+        + line("Overriding num_gpu_blocks=333325 with num_gpu_blocks_override=100")
+        + line(f"GPU KV cache size: {tokens:,} tokens")
+        + line(f"Maximum concurrency for 1,000 tokens per request: {tokens / 1000:.2f}x")
+    )
+
+
+@pytest.mark.parametrize("printed", [5_333_200, 1_600])
+def test_the_blocks_that_were_given_make_the_pool_whatever_was_printed(printed: int) -> None:
+    facts = read(_overridden(printed)).facts
+    assert facts.value("pool.tokens") == 1_600
+    assert facts.value("limit.concurrency") == pytest.approx(1.6, rel=1e-3)
+
+
+def test_the_profiling_run_says_what_was_free() -> None:
+    facts = Facts()
+    text = "AssertionError: Error in memory profiling. Initial free memory 20938752, current free memory 20938752. This"
+    assert facts_from_exception(text, Where("a.log", 1, text), facts)
+    assert facts.value("profile.free_before") == facts.value("profile.free_after") == 20_938_752
+
+
 def test_graphs_take_no_negative_memory() -> None:
     assert "graphs.bytes" not in read(line("Graph capturing finished in 4 secs, took -0.41 GiB")).facts
     assert read(line("Graph capturing finished in 4 secs, took 0.41 GiB")).facts.value("graphs.bytes") > 0
