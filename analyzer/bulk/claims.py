@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -11,12 +12,15 @@ import numpy as np
 
 from analyzer.bulk.claim import Claim
 from analyzer.bulk.cursor import Ints
-from analyzer.bulk.extract import extract
+from analyzer.bulk.effects import effect_of
+from analyzer.bulk.extract import extract, is_rust
 from analyzer.bulk.lines import Lines
 from analyzer.bulk.quiet import is_marked
-from analyzer.bulk.template import Template, learn
-from analyzer.framing.plain import read_plain
+from analyzer.bulk.template import Template, learn, learn_free
+from analyzer.framing.plain import Plain, read_plain
 from analyzer.parsing import Catalog
+from analyzer.parsing.shape import Shape
+from analyzer.run.signals import bears
 
 if TYPE_CHECKING:
     import polars as pl
@@ -26,6 +30,8 @@ _WORTH, _MOST_RARE = 64, 1024
 """Lines of a block that a template must find to stay known; how many that did not are remembered."""
 _SAMPLE = 384
 """Lines without a template that are looked at in one block, spread evenly."""
+_LEFT_OVER = 40
+"""Characters behind a match that are taken for free text."""
 _COMMON = 2
 """How often a form must be in the sample to be worth a template."""
 
@@ -49,6 +55,8 @@ class Templates:
     """The kinds wanted; all if there are none."""
     known: list[Template] = field(default_factory=list)
     _hits: dict[Template, int] = field(default_factory=dict)
+    _alone: dict[str, bool] = field(default_factory=dict)
+    """Of the beginnings of free texts, whether one shape alone begins so."""
     _rare: set[Template] = field(default_factory=set)
     """Those that were known and found next to nothing."""
 
@@ -103,7 +111,26 @@ class Templates:
         found = self.catalog.find(plain.record.text, engine) if plain is not None else None
         if plain is None or found is None or (self.kinds and found[0].kind not in self.kinds):
             return None
-        return learn(plain, line, *found, self.every)
+        shape, match = found
+        free = None
+        if not (self.every or effect_of(shape.engine, shape.kind) or bears(shape.engine, shape.kind)):
+            free = self._free(plain, line, shape, match)
+        if free is not None and len(plain.record.text) - match.end() > _LEFT_OVER:
+            return free
+        return learn(plain, line, shape, match, self.every) or free
+
+    def _free(self, plain: Plain, line: str, shape: Shape, match: re.Match[str]) -> Template | None:
+        template = learn_free(plain, line, shape, match)
+        if template is None or not self._is_alone(shape, plain.record.text[: template.tail.back]):
+            return None
+        return template if is_rust(template.tail.expression) else None
+
+    def _is_alone(self, shape: Shape, head: str) -> bool:
+        """Whether no other shape may begin as ``head`` does."""
+        if (known := self._alone.get(head)) is None:
+            others = (other for some in self.catalog.shapes if some is not shape for other in some.heads)
+            known = self._alone[head] = not any(other.startswith(head) or head.startswith(other) for other in others)
+        return known
 
 
 def runs_of(rows: Sequence[int]) -> Iterable[tuple[int, int]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from analyzer.bulk.claim import Claim, Values, Words
 from analyzer.bulk.cursor import Cursor, Floats, Ints, Mask
 from analyzer.bulk.lines import Lines
+from analyzer.bulk.quiet import UNFIT
 from analyzer.bulk.template import ANSWER_COLUMN, Template
 from analyzer.bulk.tokens import Column, Figure, Fixed, Span, Tail, Token
 
@@ -142,7 +144,12 @@ class _Walk:
         """Matches the ends of the lines; which of ``good`` still are."""
         import polars as pl
 
-        texts = self._between(self._cursor.places, self._ends).alias("tail")
+        texts = self._between(self._cursor.places - tail.back, self._ends).alias("tail")
+        if tail.reach is not None:
+            seen = texts.str.head(tail.reach) if tail.reach else texts
+            unfit = texts.str.contains(UNFIT)
+            free: Mask = (seen.str.contains(tail.expression) & ~unfit).to_numpy()
+            return good & free
         words = texts.unique(maintain_order=True)
         answers = tail.columns == (ANSWER_COLUMN,)
         codes: Ints | None = None
@@ -182,3 +189,15 @@ def _cast(texts: pl.Series, column: Column) -> pl.Series:
         return texts
     values = texts.cast(pl.Float64, strict=False)
     return values * column.scale
+
+
+@lru_cache(maxsize=256)
+def is_rust(expression: str) -> bool:
+    """Whether polars takes ``expression``."""
+    import polars as pl
+
+    try:
+        pl.Series([""]).str.contains(expression)
+    except pl.exceptions.PolarsError:
+        return False
+    return True

@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 from analyzer.framing.decode import clean
 from analyzer.parsing import Catalog
 from analyzer.run.building import SCARY_WORDS
+from analyzer.run.classify import CLIENT_HEAD
+from analyzer.run.tracebacks import HEADED, HEADER
 
 if TYPE_CHECKING:
     import polars as pl
@@ -108,6 +110,8 @@ class Quiet:
         return wanted | ~plain
 
 
+UNFIT = f"{MARKED}|{_EMBEDDED}|[: ]$|{re.escape(HEADER)}|{CLIENT_HEAD.pattern}|{HEADED.pattern}"
+"""Fits a message that is not plain, or of meaning whatever its kind is."""
 _LOUD = f"{MARKED}|{_NAMES}|{_EMBEDDED}|[: ]$"
 
 

@@ -19,6 +19,8 @@ GREATEST = (1 << 63) - 1
 POSITIONS = "positions"
 """Field with a list of rates: acceptance by position of the draft."""
 
+_LEAST_HEAD = 6
+"""Characters of the words that lines of free text begin with."""
 _STAMPS = {"[": "0000-00-00 00:00:00", "": "00-00 00:00:00"}
 """Stamps of SGLang and of vLLM; what is longer or shorter has no template."""
 _DIGIT = str.maketrans("0123456789", chr(DIGIT) * 10)
@@ -76,7 +78,7 @@ class Template:
             first = self.tokens[0]
             assert isinstance(first, Fixed)
             return first.text.decode().partition(chr(DIGIT))[0]
-        fixed = (token for token in (self.head, *self.tokens) if isinstance(token, Fixed))
+        fixed = [token for token in self.tokens if isinstance(token, Fixed)] or [self.head]
         return max((part for token in fixed for part in token.text.decode().split(chr(DIGIT))), key=len)
 
 
@@ -85,20 +87,36 @@ def learn(plain: Plain, line: str, shape: Shape, match: re.Match[str], every: bo
 
     ``every``: with all fields and the stamp, not only what the folding of a run looks at.
     """
-    record = plain.record
-    if match.start() or not line.isascii() or chr(DIGIT) in line:
+    text = plain.record.text
+    if match.start() or not line.isascii():
         return None
+    parts = _access(text, every) if shape.kind == ACCESS else _body(shape, match, text, every)
+    return None if parts is None else _template(plain, line, shape, parts, every)
+
+
+def learn_free(plain: Plain, line: str, shape: Shape, match: re.Match[str]) -> Template | None:
+    """The template of all lines that begin with the same words as ``line`` and fit ``shape``, whatever else they say.
+
+    For kinds of which only the number matters. No other shape may begin with these words.
+    """
+    text = plain.record.text
+    head = max((head for head in shape.heads if text.startswith(head)), key=len, default="")
+    if match.start() or not line.isascii() or len(head) < _LEAST_HEAD or not ({":", " "} & set(head)):
+        return None  # without either, the word may be the name of an exception
+    tail = Tail(f"^(?:{shape.pattern})", (), len(head), 0 if shape.whole else shape.reach)
+    return _template(plain, line, shape, [Fixed(head.encode()), tail], every=False)
+
+
+def _template(plain: Plain, line: str, shape: Shape, parts: list[_Part], every: bool) -> Template | None:
+    record = plain.record
     begin, end = plain.stamp
     stamp = line[begin:end].translate(_DIGIT)
     if stamp and stamp != _STAMPS["[" if line[:1] == "[" else ""].translate(_DIGIT):
         return None
-    parts = _access(record.text, every) if shape.kind == ACCESS else _body(shape, match, record.text, every)
-    if parts is None:
-        return None
     ranked = plain.ranks[0] < plain.ranks[1]
     head = line[:begin] + stamp + ("" if ranked else line[end : plain.start])
-    parts.insert(0, Fixed(line[plain.ranks[1] if ranked else plain.start : plain.start].encode()))
-    tokens, tail = _split(parts)
+    before = Fixed(line[plain.ranks[1] if ranked else plain.start : plain.start].encode())
+    tokens, tail = _split([before, *parts])
     return Template(
         shape.kind, shape.engine, record.pid, record.rank if not ranked else "", record.process,
         Fixed(head.encode()), ranked, tuple(tokens), tail,
@@ -114,6 +132,8 @@ def _split(parts: list[_Part]) -> tuple[list[Token], Tail]:
     """The tokens, neighbours of fixed text as one; from the first expression on, everything as one expression."""
     tokens: list[Token] = []
     for number, part in enumerate(parts):
+        if isinstance(part, Tail) and part.reach is not None:
+            return tokens, part
         if isinstance(part, Tail):
             rest = [_expression(part) for part in parts[number:]]
             columns = [column for _, found in rest for column in found]

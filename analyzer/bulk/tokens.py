@@ -57,6 +57,10 @@ class Tail:
 
     expression: str = ""
     columns: tuple[Column, ...] = ()
+    back: int = 0
+    """So many characters before the end of the tokens belong to what ``expression`` fits."""
+    reach: int | None = None
+    """For free text, which differs in more than figures: so many characters of it ``expression`` sees, 0 for all."""
 
 
 NOTHING = Fixed(b"")

@@ -145,6 +145,11 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
 }
 
 
+def bears(engine: str, kind: str) -> bool:
+    """Whether an event of this kind may be a signal."""
+    return kind in _KINDS.get(engine, {})
+
+
 def signal_of(event: Event) -> Signal | None:
     """What ``event`` says about the end of the run; None for an ordinary line."""
     found = _KINDS.get(event.engine, {}).get(event.kind)

@@ -27,7 +27,7 @@ _ERROR_NAME = re.compile(
     r"^(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure|Timeout|NotFound|Died|Dead|Closed|Group)"
     r"|NotImplemented|NoSuchModule\w*|Empty|OutOfMemory\w*)(?:\([A-Za-z]\w*\))?$"
 )
-_HEADED = re.compile(r"[A-Z]\w+ hit an exception: ((?:[A-Za-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*(?:Error|Exception)): (.*)")
+HEADED = re.compile(r"[A-Z]\w+ hit an exception: ((?:[A-Za-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*(?:Error|Exception)): (.*)")
 """SGLang's heading with an exception that has lost its own traceback."""
 _NEXT_PROCESS = re.compile(r"^Process [\w:-]+:\s*$")
 """Python announces the traceback of a child process; the message before it ends here."""
@@ -130,7 +130,7 @@ def looks_like_error_name(name: str) -> bool:
 
 def exception_line(text: str) -> tuple[str, str] | None:
     """Class and message if ``text`` is the last line of a traceback standing alone (``ValueError: …``)."""
-    if headed := _HEADED.match(text):
+    if headed := HEADED.match(text):
         return headed.group(1), headed.group(2)
     bare = text.strip()
     if " " in bare.partition(":")[0] and bare[:1] != "[":

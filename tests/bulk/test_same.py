@@ -36,6 +36,12 @@ _FAULTS = (
     '[2026-09-12 10:00:00] INFO:     10.0.0.1:5000 - "GET /a%2Ferror?KV=1 HTTP/1.1" 500 Internal Server Error\n',
     "two glued [2026-09-12 10:00:00] The server is fired up and ready to roll!\n",
     "caf\u00e9 \u2588 \U0001f6a8\n",
+    "[2026-09-12 10:00:00] Receive: obj=GenerateReqInput(rid='ab', text='Traceback (most recent call last): why')\n",
+    "[2026-09-12 10:00:00] Receive: obj=GenerateReqInput(rid='ab', text='caf\u00e9, not an error, KV cache is full')\n",
+    "[2026-09-12 10:00:00] Receive: obj=GenerateReqInput(rid='ab', text='cut in the middle:\n",
+    "(APIServer pid=4711) INFO 09-12 10:00:00 [logger.py:39] Received request cmpl-1: prompt: 'Request 7 failed (bad"
+    " luck) INFO 09-12 10:00:00', params: SamplingParams(n=1)\n",
+    "(APIServer pid=4711) INFO 09-12 10:00:00 [logger.py:39] Received request of another form, not to be taken\n",
 )
 
 
