@@ -32,6 +32,8 @@ _OFFLINE_CALL = re.compile(
 _FAILED_TO_START = re.compile(
     r"failed to start|died during initialization|(?:initialization|start-?up) failed|warm-up failed"
 )
+_FAILED_AFTER_START = re.compile(r"EngineCore encountered a fatal error")
+"""vLLM's engine process says this once it had been made, and "failed to start" before."""
 _RUNTIME_FILES = re.compile(
     r"/(?:mem_cache/\w*(?:radix|chunk|tree)_?cache\w*|constrained/\w+|srt/sampling/\w+|managers/schedule_(?:batch|policy))\.py$"
 )
@@ -100,6 +102,8 @@ def startup_failure(failure: Failure, failures: Sequence[Failure], ready: bool, 
     for one in failures:
         if _FAILED_TO_START.search(f"{one.exception}: {one.message}"):
             return True
+    if any(_FAILED_AFTER_START.search(one.message) for one in failures):
+        return False
     if seen_start:
         return True
     if any(one.exception in ("engine dead", "step failed") for one in failures):

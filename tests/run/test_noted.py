@@ -85,6 +85,12 @@ def test_a_cut_repetition_at_the_processs_edge_hides_nothing() -> None:
     assert not run.failure.cut
 
 
+def test_the_headline_of_the_engine_tells_start_from_service() -> None:
+    told = _NVCC.replace("EngineCore failed to start.", "EngineCore encountered a fatal error.")
+    assert read(_START + _logged(_NVCC, "ERROR")).outcome == "crashed at startup"
+    assert read(_START + _logged(told, "ERROR")).outcome == "crashed at runtime"
+
+
 def test_alone_it_is_all_there_is() -> None:
     run = read(_printed(_ENTRY))
     assert run.failure is not None
