@@ -36,7 +36,6 @@ _FAULTS = (
     '[2026-09-12 10:00:00] INFO:     10.0.0.1:5000 - "GET /a%2Ferror?KV=1 HTTP/1.1" 500 Internal Server Error\n',
     "two glued [2026-09-12 10:00:00] The server is fired up and ready to roll!\n",
     "caf\u00e9 \u2588 \U0001f6a8\n",
-    "[2026-09-12 10:00:00] Receive: obj=GenerateReqInput(rid='ab', text='Traceback (most recent call last): why')\n",
     "[2026-09-12 10:00:00] Receive: obj=GenerateReqInput(rid='ab', text='caf\u00e9, not an error, KV cache is full')\n",
     "[2026-09-12 10:00:00] Receive: obj=GenerateReqInput(rid='ab', text='cut in the middle:\n",
     "(APIServer pid=4711) INFO 09-12 10:00:00 [logger.py:39] Received request cmpl-1: prompt: 'Request 7 failed (bad"
@@ -115,6 +114,17 @@ def test_with_faults_thrown_in(engine: str, seed: int, tmp_path: Path, monkeypat
         lines.insert(chance.randrange(2000, len(lines)), chance.choice(_FAULTS))
     path.write_bytes("".join(lines).encode())
     _same(path, monkeypatch, share=0.4, block=chance.choice((300_000, 1 << 20, 1 << 23)))
+
+
+def test_a_request_that_quotes_a_traceback(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_log(tmp_path / "run.log", 2.5, "sglang", 1, 8)
+    lines = path.read_text().splitlines(keepends=True)
+    lines.insert(
+        9000,
+        f"{lines[9000][:21]} Receive: obj=GenerateReqInput(rid='ab', text='Traceback (most recent call last): x')\n",
+    )
+    path.write_text("".join(lines))
+    _same(path, monkeypatch, share=0.4)
 
 
 def test_a_second_start_in_the_middle(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
