@@ -71,10 +71,6 @@ _ENTRY_FUNCTIONS = frozenset({
     "_bootstrap", "run", "_main", "spawn_main", "main", "<module>", "run_engine_core", "run_mp_engine", "worker_main",
 })  # fmt: skip
 """Outermost functions of a process: a traceback of these alone repeats what was caught in them and raised again."""
-_ENTRY_FUNCTIONS = frozenset({
-    "_bootstrap", "run", "_main", "spawn_main", "main", "<module>", "run_engine_core", "run_mp_engine", "worker_main",
-})  # fmt: skip
-"""Outermost functions of a process: a traceback of these alone repeats what was caught in them and raised again."""
 _DEVICE_TEXT = re.compile(r"CUDA|HIP error|NCCL|NPU |XPU |out of memory|CUBLAS|cuDNN|Triton|triton\.|memory leak")
 """What no request handler of its own can raise: the engine runs in the same process and failed."""
 _CLIENT_LIBRARY = re.compile(r"/(?:openai|litellm|langchain\w*|requests|httpx|aiohttp|gradio|llama_index)/")
@@ -155,14 +151,13 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
         ended = _CORE_ENDED.search(failure.message)
         entry.code = int(ended.group(1)) if ended else None
     entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
-    of_the_engine = original is not None or (failure.wrapper and not entry.teardown)
+    died_starting = failure.kind == "killed" and entry.code is not None
+    of_the_engine = original is not None or died_starting or (failure.wrapper and not entry.teardown)
     entry.client = not of_the_engine and _of_a_request(entry, parsed.head if parsed else "")
     entry.of_thread = any(f.function == "_bootstrap_inner" for f in failure.frames) and not any(
         f.function in _WARM_UP_FUNCTIONS or STARTUP_FUNCTIONS.match(f.function) for f in failure.frames
     )
     entry.of_process = not entry.client and any(f.function in _PROCESS_FUNCTIONS for f in failure.frames)
-    if failure.cut and failure.frames and all(f.function in _ENTRY_FUNCTIONS for f in failure.frames):
-        failure.wrapper = any(e.failure.process == failure.process and not e.client for e in earlier)
     if failure.cut and failure.frames and all(f.function in _ENTRY_FUNCTIONS for f in failure.frames):
         failure.wrapper = any(e.failure.process == failure.process and not e.client for e in earlier)
     files = [f.file for f in failure.frames]

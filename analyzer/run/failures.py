@@ -28,6 +28,9 @@ _LONELY_STAGE = STAGES.index("weights")
 """The last stage that one rank can reach without the others."""
 
 _SIGTERM = -15
+_NO_SOURCE = "<unknown>"
+"""The file that a frame of compiled code has in a traceback."""
+
 _PASTED_BEFORE = 5.0
 """Seconds by which a line must be older than a failure above it to have been moved by whoever pasted the log."""
 
@@ -86,6 +89,8 @@ class FailureLog:
         parsed = self._with_head(record, parse(record.text))
         self._unended = record if parsed.unended else None
         root = parsed.root
+        if root is None and parsed.frames and all(frame.file == _NO_SOURCE for frame in parsed.frames):
+            return  # a stack of compiled code in Python's form: what it belongs to is told elsewhere
         base = Failure(
             exception=root.exception if root else "",
             message=root.message if root else "",

@@ -113,3 +113,26 @@ def test_a_long_prompt_before_the_ready_line_is_no_warm_up() -> None:
     )
     assert only(text.format(tokens=384)).outcome == "crashed at runtime"
     assert only(text.format(tokens=6)).outcome == "crashed at startup"
+
+
+COMPILED_STACK = """\
+  File "<unknown>", line 0, in Py_RunMain
+  File "<unknown>", line 0, in _start
+  File "<unknown>", line 0, in 0xffffffffffffffff
+Traceback (most recent call last):
+  File "/s/sglang/srt/entrypoints/engine.py", line 1340, in _wait_for_scheduler_ready
+    data = scheduler_pipe_readers[i].recv()
+EOFError
+During handling of the above exception, another exception occurred:
+Traceback (most recent call last):
+  File "/s/sglang/srt/entrypoints/engine.py", line 1350, in _wait_for_scheduler_ready
+    raise RuntimeError(
+RuntimeError: Rank 0 scheduler died during initialization (exit code: -6). If exit code is -9 (SIGKILL), a common cause is the OS OOM killer.
+"""
+
+
+def test_a_stack_of_compiled_code_is_no_cut_traceback() -> None:
+    run = only(COMPILED_STACK)
+    assert run.outcome == "crashed at startup"
+    assert run.failure is not None
+    assert (run.failure.cut, run.failure.exception) == (False, "RuntimeError")
