@@ -4,6 +4,7 @@ A wrapped paste has one greatest width, several lines of exactly that width, and
 no prefix of any kind: the rest of the line before, cut in the middle of a word or a number if that is where the edge
 was. Lines whose process tag was shortened after wrapping (names and pids made anonymous) are a little narrower. Some
 terminals fill every line with blanks up to the edge: those are left aside.
+A mail wraps between words: its lines are of any width, but each ends where the next word would have gone over the edge.
 The first ``WINDOW`` lines decide; later windows are only looked at, and switch the joining on from there.
 """
 
@@ -12,12 +13,14 @@ from __future__ import annotations
 import re
 from collections import Counter
 from functools import cache
+from itertools import pairwise
 
 from analyzer.framing.engine import LEVELS
 
 WINDOW = 256
 _NARROWEST, _WIDEST = 60, 500
 _TAG_SLACK = 24
+_WIDEST_OF_WORDS = 132
 _ENOUGH = 3
 _HEAD = 4
 """Letters by which the rests of lines without prefixes must differ: equal ones would be a prefix that no rule knows."""
@@ -53,6 +56,8 @@ class Unwrapper:
         self.idle = False
         """Whether lines need not pass through ``feed``: they are not wrapped as far as is known."""
         self._width = 0
+        self._words = False
+        """Whether lines were wrapped between words."""
         self._padded = False
         self._slack = _TAG_SLACK
         """How much narrower a full line may be: what was shortened after wrapping stands in prefixes."""
@@ -105,7 +110,11 @@ class Unwrapper:
     def _measure(self) -> None:
         self._padded = _is_padded(self._held)
         self._slack = _TAG_SLACK if any(map(_pattern("prefixed").match, self._held)) else 0
-        self._width = wrap_width([line.rstrip(" ") for line in self._held] if self._padded else self._held)
+        lines = [line.rstrip(" ") for line in self._held] if self._padded else self._held
+        self._width = word_width(lines)
+        self._words = self._width > 0
+        if not self._words:
+            self._width = wrap_width(lines)
 
     def _join(self, lines: list[str], first: int) -> list[Span]:
         spans = []
@@ -115,9 +124,18 @@ class Unwrapper:
         for number, line in enumerate(lines, first):
             if self._open is not None:
                 parts, begin, _, piece = self._open
+                if self._words and len(parts) < 2000 and not fresh(line) and _goes_over(piece, line, self._width):
+                    parts += (" ", line)
+                    self._open = (parts, begin, number, line)
+                    continue
                 torn = len(piece) == self._width and _is_torn(piece, line)
-                if len(parts) < 2000 and (
-                    torn or (not fresh(line) and _reaches_over(piece, line, self._width, self._slack, len(parts) > 1))
+                if (
+                    len(parts) < 2000
+                    and not self._words
+                    and (
+                        torn
+                        or (not fresh(line) and _reaches_over(piece, line, self._width, self._slack, len(parts) > 1))
+                    )
                 ):
                     if len(piece.rstrip("\r")) == self._width - 1 and not piece.endswith(" "):
                         parts.append(" ")  # a blank at the edge got lost in copying
@@ -184,7 +202,7 @@ def wrap_width(lines: list[str]) -> int:
         if wider > len(sizes) * 0.03:
             return 0
         wider += counts[width]
-        if counts[width] + counts[width - 1] < 2:  # a blank at the edge gets lost in copying
+        if max(counts[width], counts[width - 1]) < 2:  # a blank at the edge gets lost in copying
             continue
         rests = sum(
             width - 1 <= size <= width and not fresh(rest) for size, rest in zip(sizes, lines[1:], strict=False)
@@ -192,6 +210,35 @@ def wrap_width(lines: list[str]) -> int:
         if rests >= 2 and _is_wrapped_at(width, lines, sizes):
             return width
     return 0
+
+
+def word_width(lines: list[str]) -> int:
+    """The greatest width of ``lines`` if they were wrapped between words, 0 if they were not."""
+    widest = max((len(line) for line in lines if " " in line.strip()), default=0)
+    if not _NARROWEST <= widest <= _WIDEST_OF_WORDS:
+        return 0
+    fresh, prefixed = _pattern("fresh").match, _pattern("prefixed").match
+    pairs = of_prefixed = broken = short = 0
+    sizes: set[int] = set()
+    headed = False
+    for line, rest in pairwise(lines):
+        if fresh(line):
+            headed = prefixed(line) is not None
+        if not headed or not line.strip() or fresh(rest):
+            continue
+        pairs += 1
+        if _goes_over(line, rest, widest):
+            of_prefixed += 1
+            broken += _is_broken(line, rest)
+            short += len(line) < widest - 1
+            sizes.add(len(line))
+    enough = of_prefixed >= 2 * _ENOUGH and len(sizes) > _ENOUGH and short >= 0.3 * pairs
+    return widest if enough and of_prefixed >= 0.9 * pairs and broken >= 0.6 * of_prefixed else 0
+
+
+def _goes_over(line: str, rest: str, width: int) -> bool:
+    """Whether the first word of ``rest`` would have gone over the edge behind ``line``."""
+    return len(line.rstrip()) + 1 + len(rest.split(None, 1)[0]) > width
 
 
 def _is_wrapped_at(width: int, lines: list[str], sizes: list[int]) -> bool:

@@ -115,3 +115,22 @@ def test_the_edge_went_through_the_name_of_an_exception() -> None:
     line = "(APIServer pid=7) ERROR 05-09 03:01:59 [llm.py:906] vllm.v1.engine.exceptions.EngineDeadError: it died"
     records = framed(wrapped([*LINES, line], 73))
     assert records[-1].text == line[52:]
+
+
+def test_wrapped_between_words_as_mails_are() -> None:
+    for width in (72, 80, 100):
+        lines = [
+            part
+            for line in LINES * 3
+            for part in textwrap.wrap(line, width, break_long_words=False, break_on_hyphens=False)
+        ]
+        expected = framed("\n".join(LINES * 3) + "\n")
+        assert [record.text for record in framed("\n".join(lines) + "\n")] == [record.text for record in expected]
+
+
+def test_raw_lines_below_long_ones_are_no_mail() -> None:
+    lines, wanted = [], []
+    for n in range(12):
+        wanted += ["word " * 12 + "x" * n + "y", f"a line of its own, number {n}"]
+        lines += [f"INFO 05-09 02:41:{n:02} [core.py:104] {wanted[-2]}", wanted[-1]]
+    assert texts("\n".join(lines) + "\n") == wanted
