@@ -297,7 +297,7 @@ class Block(Rows):
 
 
 def _in_order(parts: list[Ints]) -> Ints:
-    return np.sort(np.concatenate(parts)) if parts else NO_ROWS
+    return np.sort(np.concatenate(parts), kind="stable") if parts else NO_ROWS
 
 
 def _count_between(rows: Ints, begin: int, end: int) -> int:

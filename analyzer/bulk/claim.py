@@ -90,7 +90,7 @@ class Merged:
     def __init__(self, claims: Sequence[Claim]) -> None:
         self._claims = claims
         rows = np.concatenate([claim.rows for claim in claims])
-        self._order = None if len(claims) == 1 else np.argsort(rows)
+        self._order = None if len(claims) == 1 else np.argsort(rows, kind="stable")
         self.rows: Ints = self._sorted(rows)
         self.names = dict.fromkeys(name for claim in claims for name in claim.figures)
 

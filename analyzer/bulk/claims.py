@@ -75,7 +75,7 @@ class Templates:
     def _retire(self, lines: int) -> None:
         """Forgets templates that found next to nothing: a few lines are read sooner one by one."""
         self.known.sort(key=lambda t: -self._hits[t])
-        least = min(_WORTH, lines // 100)
+        least = _least(lines)
         for template in self.known:
             if self._hits[template] < least and len(self._rare) < _MOST_RARE:
                 self._rare.add(template)
@@ -97,6 +97,8 @@ class Templates:
 
     def _learnt(self, lines: Lines, rows: Ints, engine: str) -> list[Template]:
         """Templates of the forms that are common among the lines that none was known for, most common first."""
+        if len(rows) < _least(len(lines)):
+            return []
         known = self._rare.union(self.known)
         counts: Counter[Template] = Counter()
         size = _SAMPLE if len(rows) > len(lines) // 8 else _SAMPLE // 16
@@ -131,6 +133,11 @@ class Templates:
             others = (other for some in self.catalog.shapes if some is not shape for other in some.heads)
             known = self._alone[head] = not any(other.startswith(head) or head.startswith(other) for other in others)
         return known
+
+
+def _least(lines: int) -> int:
+    """How many of so many lines must be of a template to make it worth while."""
+    return min(_WORTH, lines // 100)
 
 
 def runs_of(rows: Sequence[int]) -> Iterable[tuple[int, int]]:

@@ -21,7 +21,6 @@ DIGIT = 0
 MOST_DIGITS = 7
 """Digits before, and digits after the point that a decimal figure may have here: their quotient is the nearest
 double, as ``float`` gives it, while both together are below 2**53."""
-_PADDING = 16
 _ZEROS, _LOW, _NINES, _HIGH = (byte * 0x0101010101010101 for byte in (0x30, 0x7F, 0x76, 0x80))
 _DOT, _TRUE, _FALSE = ord("."), b"True", b"False"
 _POWERS = 10.0 ** np.arange(9)
@@ -32,13 +31,17 @@ class Windows:
     """The eight bytes from each place of ``data`` on, as whole numbers; behind its end there are zeros."""
 
     def __init__(self, data: bytes) -> None:
-        padded = data + bytes(_PADDING)
-        self._last = len(data) + _PADDING - 8
-        self._words: _Words = np.ndarray((self._last + 1,), dtype="<u8", buffer=padded, strides=(1,))
+        data = data.ljust(8, b"\0")
+        self._last = len(data) - 8
+        self._words: _Words = np.ndarray((self._last + 1,), dtype="<u8", buffer=data, strides=(1,))
 
     def at(self, places: Ints) -> _Words:
         """The eight bytes from each of ``places`` on."""
-        return self._words[np.minimum(places, self._last)]
+        try:
+            return self._words[places]
+        except IndexError:  # some are in the last bytes
+            beyond = np.clip(places - self._last, 0, 8).astype(np.uint64) << 3
+            return np.where(beyond < 64, self._words[np.minimum(places, self._last)] >> beyond, np.uint64(0))
 
     def between(self, begin: Ints, end: Ints, most: int) -> list[_Words]:
         """The bytes between two places, eight at a time, 0 behind them; none if there are more than ``most``."""
