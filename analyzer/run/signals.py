@@ -126,6 +126,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "device_xid": (FATAL, "device fault"),
         "device_memory_fault": (FATAL, "device fault"),
         "mlx_error": (FATAL, "MLX error"),
+        "native_assertion": (FATAL, "abort"),
         "ray_worker_died": (WRAPPER, "ray worker died"),
         "kernel_launch_failed": (FATAL, "kernel launch failed"),
         "collective_timeout": (WATCHDOG, "collective timeout"),
