@@ -63,7 +63,7 @@ class Exporter:
         """Takes the next bytes."""
         begin = chunk.find(b"\n") + 1 if self.framer.pending else 0
         end = chunk.rfind(b"\n") + 1
-        lines = Lines.of(chunk[begin:end]) if end - begin >= _LEAST else None
+        lines = Lines.of(chunk[begin:end], self.framer.crlf) if end - begin >= _LEAST else None
         if lines is None:
             self._one_by_one(self.framer.feed(chunk))
             return

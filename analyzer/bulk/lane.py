@@ -157,7 +157,7 @@ class Lane:
         if len(data) < LEAST:
             self._ordinary(data)
             return
-        lines = Lines.of(data)
+        lines = Lines.of(data, self.framer.crlf)
         if lines is None:
             self._ordinary(data)
             return

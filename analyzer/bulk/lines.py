@@ -20,25 +20,38 @@ _NEVER = b"\x01"
 
 
 class Lines:
-    """Lines of ``data``: ``starts`` and ``ends`` in its bytes, ``column`` holds their texts."""
+    """Lines of ``data``: ``starts`` and ``ends`` in its bytes, ``column`` holds their texts.
 
-    def __init__(self, data: bytes, column: pl.Series, starts: Ints, ends: Ints, windows: Windows) -> None:
+    ``returns``: each line feed had a carriage return before it, which is not in ``data``.
+    """
+
+    def __init__(
+        self, data: bytes, column: pl.Series, starts: Ints, ends: Ints, windows: Windows, returns: bool = False
+    ) -> None:
         self._data = data
+        self._returns = returns
         self.column = column
         self.starts = starts
         self.ends = ends
         self.windows = windows
 
     @classmethod
-    def of(cls, data: bytes) -> Lines | None:
-        """All lines of ``data``, each of which ends with a line feed; None if it is no UTF-8."""
+    def of(cls, data: bytes, returns: bool = False) -> Lines | None:
+        """All lines of ``data``, each of which ends with a line feed; None if it is no UTF-8.
+
+        ``returns``: a carriage return before every line feed says nothing.
+        """
         import polars as pl
 
+        returns = returns and data.count(b"\r\n") == data.count(b"\n")
+        if returns:
+            data = data.replace(b"\r\n", b"\n")
         try:
             column, after = _split(data)
         except pl.exceptions.PolarsError:
             return None
-        return cls(data, column, np.concatenate([np.zeros(1, np.int64), after[:-1]]), after - 1, Windows(data))
+        starts = np.concatenate([np.zeros(1, np.int64), after[:-1]])
+        return cls(data, column, starts, after - 1, Windows(data), returns)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -52,11 +65,14 @@ class Lines:
 
     def data(self, begin: int, end: int) -> bytes:
         """The bytes of the rows from ``begin`` to before ``end``, with their line feeds."""
-        return self._data[self.starts[begin] : self.ends[end - 1] + 1] if end > begin else b""
+        data = self._data[self.starts[begin] : self.ends[end - 1] + 1] if end > begin else b""
+        return data.replace(b"\n", b"\r\n") if self._returns else data
 
     def size(self, begin: int, end: int) -> int:
         """The number of these bytes."""
-        return int(self.ends[end - 1] + 1 - self.starts[begin]) if end > begin else 0
+        if end <= begin:
+            return 0
+        return int(self.ends[end - 1] + 1 - self.starts[begin]) + self._returns * (end - begin)
 
     @cached_property
     def controlled(self) -> bool:
@@ -72,7 +88,7 @@ class Lines:
         has = self.column.str.contains(prefix)
         column = self.column.str.replace(prefix, "").zip_with(has, pl.Series("line", [""], dtype=pl.String))
         starts = self.ends - column.str.len_bytes().to_numpy().astype(np.int64)
-        return Lines(self._data, column, starts, self.ends, self.windows)
+        return Lines(self._data, column, starts, self.ends, self.windows, self._returns)
 
 
 def _split(data: bytes) -> tuple[pl.Series, Ints]:

@@ -78,6 +78,11 @@ class Framer:
         )
 
     @property
+    def crlf(self) -> bool:
+        """Whether all lines so far end in CR LF."""
+        return self._joiner.crlf
+
+    @property
     def pending(self) -> bool:
         """Whether the last bytes were no whole line."""
         return self._reader.pending

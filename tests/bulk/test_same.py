@@ -142,6 +142,13 @@ def test_bytes_that_are_no_text(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     _same(path, monkeypatch, share=0.1)
 
 
+@pytest.mark.parametrize("engine", ["sglang", "vllm"])
+def test_lines_that_end_in_two_characters(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_log(tmp_path / "run.log", 2.5, engine, 2, 9)
+    path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
+    _same(path, monkeypatch, share=0.6)
+
+
 _COLLECTORS = {
     "docker": "2026-09-12T10:{m:02}:{s:02}.{n:09}Z ",
     "cri": "2026-09-12T10:{m:02}:{s:02}.{n:09}+02:00 stdout F ",
