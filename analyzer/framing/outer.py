@@ -13,8 +13,8 @@ from functools import cache
 from typing import Any
 
 from analyzer.framing import engine
-from analyzer.framing.decode import clean
-from analyzer.framing.prefixes import common_head, enclosing, expression, is_known, names_tasks, services, shape
+from analyzer.framing.objects import read_json, read_logfmt
+from analyzer.framing.prefixes import begins, common_head, enclosing, expression, is_known, names_tasks, services, shape
 
 _MAX_LAYERS = 8
 _COUNTED = 6
@@ -53,7 +53,6 @@ _PATTERNS = {
 }
 
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
-_TEXT_KEYS = ("log", "message", "MESSAGE", "msg", "text", "line", "textPayload")
 
 
 @cache
@@ -92,6 +91,8 @@ class Peeler:
         """What nearly all first lines begin with, taken off once; ``_tasks``: it is the number of a task."""
         self._tasks = False
         self._around = ""
+        self._collected = False
+        """Whether JSON objects hold lines as they were printed, whatever else they say."""
 
     def peel(self, text: str) -> tuple[str, Outer]:
         """``text`` without its outer prefixes, and what they said."""
@@ -113,6 +114,8 @@ class Peeler:
         """Looks at the first lines of a log before any of them is peeled."""
         if 3 * sum(map(is_known, lines)) > len(lines):
             return
+        objects = [read_json(line, Outer()) for line in lines if line.startswith("{")]
+        self._collected = any(begins(message) for message in objects if message)
         self._around = enclosing(lines)
         lines = [self._bare(line) for line in lines] if self._around else lines
         self._names.update(services(lines))
@@ -155,7 +158,7 @@ class Peeler:
         if first == "(" and not self._learnt:
             return None
         if first == "{":
-            return _json(text, outer)
+            return read_json(text, outer, formatters=not self._collected)
         if first in _SIDES and text:
             return text[1:].removeprefix(" ").rstrip().removesuffix(first).rstrip()
         rest = None
@@ -172,6 +175,8 @@ class Peeler:
         elif first == "|" and outer.stamp:
             match = _pattern("piped").match(text)
             rest = text[match.end() :] if match else None
+        elif first in "tl" and 'msg="' in text:
+            rest = read_logfmt(text, outer)
         elif first == "*":
             match = _pattern("bold").match(text)
             rest = match[1] + text[match.end() :] if match and _pattern("start").match(match[1]) else None
@@ -277,44 +282,6 @@ def _journal(text: str, match: re.Match[str], outer: Outer) -> str:
     outer.stamp = match[1]
     outer.stream = _join(outer.stream, f"{match[2]} {match[3]}")
     return text[match.end() :]
-
-
-def _json(text: str, outer: Outer) -> str | None:
-    """The message of a JSON object (docker's json-file, a log shipper, a JSON formatter); None if it is none."""
-    if not text.rstrip().endswith("}") or not any(f'"{key}"' in text for key in _TEXT_KEYS):
-        return None
-    import json
-
-    try:
-        entry = json.loads(text)
-    except ValueError:
-        return None
-    said = next(((key, value) for key in _TEXT_KEYS if (value := _text(entry.get(key))) is not None), None)
-    if said is None:
-        return None
-    key, message = said
-    if "levelname" in entry or "asctime" in entry or "level" in entry:
-        outer.fields = entry
-    elif key == "log":
-        outer.partial = not message.endswith("\n")
-        message = message.removesuffix("\n")
-    stamp = entry.get("time") or entry.get("timestamp") or entry.get("asctime") or entry.get("@timestamp")
-    if isinstance(stamp, str):
-        outer.stamp = stamp
-    name = entry.get("container_name") or entry.get("pod") or entry.get("_SYSTEMD_UNIT")
-    if isinstance(name, str):
-        outer.stream = _join(outer.stream, name)
-    return message
-
-
-def _text(value: Any) -> str | None:
-    """A message in JSON; journald writes one that holds escape sequences as a list of its bytes."""
-    if isinstance(value, list) and value:
-        try:
-            return clean(bytes(value).decode("utf-8", "backslashreplace"))
-        except (TypeError, ValueError):
-            return None
-    return value if isinstance(value, str) else None
 
 
 def _join(outer: str, inner: str) -> str:

@@ -27,6 +27,7 @@ _PATTERNS = {
         rf"Traceback \(most recent call last\)|  File \"[^\"\n]{{1,300}}\", line \d|"
         rf"\[\d{{4}}-\d\d-\d\d \d\d:\d\d:\d\d|(?:{engine.LEVELS}) \d\d-\d\d |(?:{engine.LEVELS}):\s{{2,}}"
     ),
+    "object": r"\{\"[\w@.]{1,40}\": ?\"",
     "compose": r"([A-Za-z][\w.-]*) *\| ",
     "number": r" *\d+",
     "task": r" *\d{1,4}: ",
@@ -36,6 +37,11 @@ _PATTERNS = {
 @cache
 def _pattern(name: str) -> re.Pattern[str]:
     return re.compile(_PATTERNS[name])
+
+
+def begins(text: str) -> bool:
+    """Whether an engine's line or a traceback begins with ``text``, or a frame of one."""
+    return _pattern("start").match(text) is not None
 
 
 def services(lines: Iterable[str]) -> Iterator[str]:
@@ -95,7 +101,7 @@ def enclosing(lines: list[str]) -> str:
 
 def _head(line: str) -> str:
     """What stands before the text of ``line``, if that is no engine's and looks like a prefix."""
-    match = _pattern("start").search(line, 1, _LONGEST + 40)
+    match = _pattern("start").search(line, 1, _LONGEST + 40) or _pattern("object").search(line, 1, _LONGEST + 40)
     if match is None or match.start() > _LONGEST:
         return ""
     head = line[: match.start()]

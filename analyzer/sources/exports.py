@@ -2,8 +2,9 @@
 
 Such a document holds all lines of a log in strings, often newest first, on one physical line or spread over many. It is
 read whole, up to a bound, and given as one JSON object a line, oldest first, which is what collectors write. So are
-objects that are each spread over several lines (``journalctl -o json-pretty``, ``jq``), a list of strings, and a whole
-log in one string, of JSON or of Python. Whatever is no such document, or is cut off, passes as it is.
+objects that are each spread over several lines (``journalctl -o json-pretty``, ``jq``), a list of strings, a whole log
+in one string, of JSON or of Python, and the YAML of ``gcloud logging read``. Whatever is no such document, or is cut
+off, passes as it is.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ NOTE = "an export of a log service: its entries are read oldest first, and line 
 _SPREAD = rb"\{[ \t]*\r?\n\s*\""
 _BEGIN = re.compile(
     rb"\s*(?:\[\s*[\{\"]|" + _SPREAD + rb"|b?\"(?:[^\"\\\n]|\\.){100}|b'(?:[^'\\\n]|\\.){100}"
+    rb"|---\r?\n(?:insertId|textPayload|jsonPayload|labels|logName): "
     rb"|\{\s*\"(?:status|data|events|logEvents|entries|hits|took|result|results|searchedLogStreams)\"\s*:)"
 )
 _TEXTS = ("textPayload", "message", "MESSAGE", "log", "line", "msg")
@@ -82,6 +84,14 @@ def _read(data: bytes) -> list[_Entry]:
 def _parsed(data: bytes) -> Any:
     """The document, a list where there are several, the lines of a log in one string; None if it is none of these."""
     try:
+        if data.lstrip().startswith(b"---"):
+            import yaml
+
+            loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+            try:
+                return list(yaml.load_all(data, loader))
+            except yaml.YAMLError:
+                return None
         if data.lstrip().startswith(b"b"):
             import ast
 

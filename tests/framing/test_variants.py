@@ -82,6 +82,14 @@ VARIANTS: dict[str, Callable[[list[str]], str | bytes]] = {
     "stern": each(lambda n, t: f"llm-7d9f8b6c5d-x2x4z server {t}"),
     "journal": each(lambda n, t: f"Nov 30 {clock(n)} gpu01 vllm[4711]: {t}"),
     "journal, JSON": each(lambda n, t: json.dumps({"_SYSTEMD_UNIT": "vllm.service", "MESSAGE": list(t.encode())})),
+    "fluentd": each(
+        lambda n, t: f"2026-11-30 {clock(n)}.0 +0000 kube.a: " + json.dumps({"stream": "stderr", "log": t})
+    ),
+    "fluent-bit": each(lambda n, t: f"[0] kube.a: [[1783000000.{n:09}, {{}}], " + json.dumps({"log": t, "a": 1}) + "]"),
+    "events of a server": each(lambda n, t: "data: " + json.dumps({"_SYSTEMD_UNIT": "a", "MESSAGE": t})),
+    "logfmt": each(lambda n, t: f"time=2026-11-30T{clock(n)}Z level=info msg=" + json.dumps(t)),
+    "a level in JSON": each(lambda n, t: json.dumps({"time": f"2026-11-30T{clock(n)}Z", "level": "INFO", "msg": t})),
+    "a message within": each(lambda n, t: json.dumps({"jsonPayload": {"message": t}, "severity": "ERROR"})),
     "syslog": each(lambda n, t: f"<14>1 2026-11-30T{clock(n)}.123456Z gpu01 vllm 4711 - - {t}"),
     "ts": each(lambda n, t: f"Nov 30 {clock(n)} {t}"),
     "grep": each(lambda n, t: f"server.log:{n}:{t}"),

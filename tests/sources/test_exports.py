@@ -68,6 +68,10 @@ def journal(lines: list[str]) -> list[dict[str, str]]:
 TEXTS = {
     "journalctl -o json-pretty": "\n".join(json.dumps(entry, indent=8) for entry in journal(LINES)),
     "journalctl -r -o json-pretty": "\n".join(json.dumps(entry, indent=8) for entry in journal(LINES)[::-1]),
+    "gcloud logging read": "".join(
+        f"---\ninsertId: x{n}\ntextPayload: {json.dumps(t)}\ntimestamp: '2026-07-01T10:{n // 60:02}:{n % 60:02}.5Z'\n"
+        for n, t in reversed(list(enumerate(LINES)))
+    ),
     "a list of lines": json.dumps(LINES, indent=1),
     "a log in one string": json.dumps("\n".join(LINES)),
     "a log in one string of Python": repr("\n".join(LINES).encode()),
