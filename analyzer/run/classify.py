@@ -26,6 +26,10 @@ _TEARDOWN_CLASSES = frozenset({"CancelledError", "KeyboardInterrupt", "SystemExi
 _TEARDOWN_TEXT = re.compile(
     r"^cancelled$|at interpreter shutdown|cannot schedule new futures after|Event loop is closed|MQLLMEngine terminated"
 )
+_TEARDOWN_FUNCTIONS = frozenset({
+    "destroy_model_parallel", "destroy_process_group", "_shutdown_backend", "destroy_distributed_environment", "__del__",
+})  # fmt: skip
+"""They run once a process gives up: that the other ranks are gone by then follows from what went before."""
 _DIED_STARTING = re.compile(r"died during initialization \(exit code: (-\d+)\)")
 _CORE_ENDED = re.compile(r"Failed core proc\(s\): \{[^}]*: (-\d+)")
 """The front end's summary of a start-up names the signal that ended the engine process."""
@@ -152,6 +156,8 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
         entry.code = int(ended.group(1)) if ended else None
     entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
     died_starting = failure.kind == "killed" and entry.code is not None
+    if entry.soft and any(f.function in _TEARDOWN_FUNCTIONS for f in failure.frames):
+        failure.wrapper = entry.teardown = True
     of_the_engine = original is not None or died_starting or (failure.wrapper and not entry.teardown)
     entry.client = not of_the_engine and _of_a_request(entry, parsed.head if parsed else "")
     entry.of_thread = any(f.function == "_bootstrap_inner" for f in failure.frames) and not any(

@@ -91,6 +91,24 @@ def test_the_headline_of_the_engine_tells_start_from_service() -> None:
     assert read(_START + _logged(told, "ERROR")).outcome == "crashed at runtime"
 
 
+_TEARDOWN = """Traceback (most recent call last):
+  File "/x/site-packages/vllm/distributed/parallel_state.py", line 750, in destroy
+    torch.distributed.destroy_process_group(self.device_group)
+  File "/x/site-packages/torch/distributed/distributed_c10d.py", line 1845, in {}
+    backend._shutdown()
+torch.distributed.DistBackendError: NCCL error in: x.cpp:133, remote process exited or there was a network error"""
+
+
+def test_ranks_that_are_gone_when_a_process_gives_up_are_no_cause() -> None:
+    front = "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n"
+    run = read(_START + _printed(_TEARDOWN.format("_shutdown_backend")) + front)
+    assert run.failure is not None
+    assert run.failure.kind == "elsewhere"
+    run = read(_START + _printed(_TEARDOWN.format("all_reduce")) + front)
+    assert run.failure is not None
+    assert run.failure.exception == "torch.distributed.DistBackendError"
+
+
 def test_alone_it_is_all_there_is() -> None:
     run = read(_printed(_ENTRY))
     assert run.failure is not None
