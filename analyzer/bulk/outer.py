@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from dataclasses import dataclass
 
-from analyzer.bulk.lines import Lines
+from analyzer.bulk.lines import Lines, packed_text
 from analyzer.framing.outer import Peeler
 from analyzer.framing.plain import Plain, read_plain
 
@@ -25,12 +25,23 @@ class OuterForm:
 
     expression: str = ""
     stream: str = ""
+    packed: bool = False
+    """Whether each line is an object of docker's json-file driver."""
+
+    def texts(self, lines: Lines) -> Lines:
+        """``lines`` without this prefix; one that has another is an empty text."""
+        if self.packed:
+            return lines.unpacked()
+        return lines.without(self.expression) if self.expression else lines
 
     @classmethod
     def of(cls, line: str, peeler: Peeler) -> OuterForm:
         """The form of the prefix of ``line``; of one that says more than a time and a name, none."""
         if read_plain("", 1, line) is not None:
             return cls()
+        inner = packed_text(line)
+        if inner is not None:
+            return cls(packed=read_plain("", 1, inner) is not None)
         text, outer = peeler.peel(line)
         if outer.partial or outer.process or outer.fields is not None or not line.endswith(text):
             return cls()
@@ -54,7 +65,7 @@ class OuterForm:
     def plain(self, source: str, number: int, line: str, text: str, peeler: Peeler, sure: bool = False) -> Plain | None:
         """The plain line ``text`` that stands in ``line`` behind this prefix; ``sure`` as in ``read_plain``."""
         plain = read_plain(source, number, text, sure)
-        if plain is not None and self.expression:
+        if plain is not None and self != OuterForm():
             record = plain.record
             record.stream = self.stream
             if record.time is None:

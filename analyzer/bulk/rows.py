@@ -33,7 +33,7 @@ class Rows:
         self.engine = engine
         self.lines = lines
         self.outer = outer
-        self.texts = lines.without(outer.expression) if outer.expression else lines
+        self.texts = outer.texts(lines)
         self.source = framer.source
         self.base = framer.lines + 1
         """Number of the first line."""
@@ -61,7 +61,7 @@ class Rows:
         return None if is_marked(text) else self._read(row, text)
 
     def _read(self, row: int, text: str, sure: bool = False) -> Plain | None:
-        line = self.lines[row] if self.outer.expression else text
+        line = text if self.texts is self.lines else self.lines[row]
         return self.outer.plain(self.source, self.base + row, line, text, self.framer.peeler, sure)
 
     def event_at(self, row: int) -> Event | None:

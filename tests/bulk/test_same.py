@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 from pathlib import Path
 from typing import Any
@@ -147,6 +148,25 @@ def test_lines_that_end_in_two_characters(engine: str, tmp_path: Path, monkeypat
     path = write_log(tmp_path / "run.log", 2.5, engine, 2, 9)
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
     _same(path, monkeypatch, share=0.6)
+
+
+@pytest.mark.parametrize("engine", ["sglang", "vllm"])
+def test_objects_of_a_container_runtime(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = write_log(tmp_path / "run.log", 2.5, engine, 2, 10)
+    chance = random.Random(10)
+    lines = path.read_text().splitlines(keepends=True)
+    for _ in range(30):
+        lines.insert(chance.randrange(2000, len(lines)), chance.choice(_FAULTS))
+    whole = []
+    for number, line in enumerate("".join(lines).splitlines(keepends=True)):
+        stream = chance.choice(("stdout", "stderr"))
+        time = f"2026-09-12T10:{number // 6000 % 60:02}:{number // 100 % 60:02}.{number * 7919 % 10**9:09}Z"
+        parts = [line] if chance.random() < 0.99 else [line[:7], line[7:]]  # what is long comes in parts
+        for part in filter(None, parts):
+            text = json.dumps({"log": part, "stream": stream, "time": time}, separators=(",", ":"), ensure_ascii=False)
+            whole.append(text.replace("<", "\\u003c").replace("&", "\\u0026") + "\n")
+    path.write_text("".join(whole))
+    _same(path, monkeypatch, share=0.3)
 
 
 _COLLECTORS = {
