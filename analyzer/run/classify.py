@@ -27,7 +27,8 @@ _TEARDOWN_TEXT = re.compile(
     r"^cancelled$|at interpreter shutdown|cannot schedule new futures after|Event loop is closed|MQLLMEngine terminated"
 )
 _TEARDOWN_FUNCTIONS = frozenset({
-    "destroy_model_parallel", "destroy_process_group", "_shutdown_backend", "destroy_distributed_environment", "__del__",
+    "destroy_model_parallel", "destroy_process_group", "_shutdown_backend", "destroy_distributed_environment",
+    "__del__",
 })  # fmt: skip
 """They run once a process gives up: that the other ranks are gone by then follows from what went before."""
 _DIED_STARTING = re.compile(r"died during initialization \(exit code: (-\d+)\)")
