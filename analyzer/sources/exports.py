@@ -34,6 +34,7 @@ _BEGIN = re.compile(
     rb"|---\r?\n(?:insertId|textPayload|jsonPayload|labels|logName): "
     rb"|\{\s*\"(?:status|data|events|logEvents|entries|hits|took|result|results|searchedLogStreams)\"\s*:)"
 )
+_PYTHON = re.compile(rb"b(?:'(?:[^'\\\n]|\\.)*'|\"(?:[^\"\\\n]|\\.)*\")")
 _TEXTS = ("textPayload", "message", "MESSAGE", "log", "line", "msg")
 _NESTED = ("jsonPayload", "_source", "attributes")
 _STAMPS = ("timestamp", "@timestamp", "time", "ts", "__REALTIME_TIMESTAMP")
@@ -85,19 +86,14 @@ def _parsed(data: bytes) -> Any:
     """The document, a list where there are several, the lines of a log in one string; None if it is none of these."""
     try:
         if data.lstrip().startswith(b"---"):
-            import yaml
-
-            loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
-            try:
-                return list(yaml.load_all(data, loader))
-            except yaml.YAMLError:
-                return None
+            return _of_yaml(data)
         if data.lstrip().startswith(b"b"):
             import ast
 
-            value = ast.literal_eval(data.strip().decode())
-            value = value.decode("utf-8", "backslashreplace") if isinstance(value, bytes) else None
-            return value and value.rstrip("\n").split("\n")
+            text = data.strip()
+            if _PYTHON.fullmatch(text) is None:
+                return None
+            return ast.literal_eval(text.decode()).decode("utf-8", "backslashreplace").rstrip("\n").split("\n")
         try:
             value = json.loads(data)
         except ValueError:
@@ -105,6 +101,22 @@ def _parsed(data: bytes) -> Any:
             value = list(_one_by_one(data.decode("utf-8", "replace"))) if spread else None
         return value.rstrip("\n").split("\n") if isinstance(value, str) else value
     except (ValueError, SyntaxError, RecursionError, MemoryError):
+        return None
+
+
+def _of_yaml(data: bytes) -> list[Any] | None:
+    """The documents in ``data``; none of an input that nests or repeats itself as no log service writes it."""
+    import yaml
+
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+    depth = 0
+    try:
+        for event in yaml.parse(data, Loader=loader):
+            depth += isinstance(event, yaml.CollectionStartEvent) - isinstance(event, yaml.CollectionEndEvent)
+            if depth > 4 * DEPTH or isinstance(event, yaml.AliasEvent):
+                return None
+        return list(yaml.load_all(data, loader))
+    except yaml.YAMLError:
         return None
 
 

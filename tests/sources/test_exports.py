@@ -130,6 +130,9 @@ def test_streams_are_merged_by_time_and_named() -> None:
         b'{\n "message": "a"\n}\n{\n "message": "b"\n}\nand text\n',
         b'"' + b"a" * 200,
         b"b'" + b"a" * 200 + b"' + f()",
+        b"---\ninsertId: x\ntextPayload: [unended\n",
+        b"---\ninsertId: &a [x, x]\nlabels: [*a, *a]\ntextPayload: a\n---\ntextPayload: b\n",
+        b"---\ninsertId: " + b"[" * 100_000,
         b"b'" + b"a" * 200 + b"\\n'",
     ],
 )
