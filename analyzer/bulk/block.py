@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -48,6 +49,8 @@ class Block(Rows):
         self._claims: list[tuple[Claim, str]] = []
         self._asides: list[tuple[int, Record, Event | None]] = []
         """Rows that are only counted and kept, with what they are."""
+        self._pending: Counter[str] = Counter()
+        """How many lines of each kind are put aside; "" are those of none."""
         self._folded = 0
         self._before = len(building.events), len(building.scary)
         self._one_by_one: set[int] = set()
@@ -67,6 +70,8 @@ class Block(Rows):
             return
         rest = self.with_neighbours(self._sorted_out(claims, self.heard(claims.rest, quiet, pids)))
         self._keep(rest)
+        self._pending = Counter("" if event is None else event.kind for _, _, event in self._asides)
+        self._pending[ACCESS] += len(self._errors)
         self._fold_in_order(rest)
 
     def _is_strange(self, rest: Ints, quiet: Quiet, pids: list[int]) -> bool:
@@ -202,9 +207,17 @@ class Block(Rows):
             self.lane.take(self.lane.framer.feed(self.lines.data(at, min(end, at + _AT_ONCE))), self._watch)
 
     def _watch(self, record: Record, event: Event | None) -> None:
-        """Folds what came before a line that goes into the same series."""
-        if event is not None and plan_of(event.engine, event.kind).dense and event.kind != ACCESS:
+        """Folds what came before a line that goes into the same series, or may be the last one that is kept."""
+        dense = event is not None and plan_of(event.engine, event.kind).dense and event.kind != ACCESS
+        if dense or self._is_tight(event):
             self._fold(record.line - self.base)
+
+    def _is_tight(self, event: Event | None) -> bool:
+        """Whether it depends on what goes first, this line or those put aside, which of them are kept."""
+        if event is None:
+            return 0 < self.building.scary_room <= self._pending[""]
+        own, whole = self.building.room(event.kind)
+        return 0 < own <= self._pending[event.kind] or 0 < whole <= len(self._asides) + len(self._errors)
 
     def _segment(self, begin: int, end: int) -> None:
         """Rows that are all read by columns."""

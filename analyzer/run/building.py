@@ -216,7 +216,17 @@ class Building:
 
     def keeps(self, kind: str) -> bool:
         """Whether one more event of ``kind`` would be kept."""
-        return self.kept[kind] < _MAX_PER_KIND and len(self.events) < _MAX_EVENTS
+        return self.room(kind)[0] > 0
+
+    def room(self, kind: str) -> tuple[int, int]:
+        """How many more events of ``kind`` would be kept, and how many of all kinds."""
+        whole = max(0, _MAX_EVENTS - len(self.events))
+        return min(whole, max(0, _MAX_PER_KIND - self.kept[kind])), whole
+
+    @property
+    def scary_room(self) -> int:
+        """How many more lines that frighten would be kept."""
+        return max(0, _MAX_SCARY - len(self.scary))
 
     def keep(self, event: Event) -> None:
         """Keeps an event for the rules, if there are not too many."""

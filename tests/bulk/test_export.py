@@ -15,7 +15,7 @@ from analyzer.errors import OutputError
 from analyzer.framing import frame
 from analyzer.parsing import default_catalog
 from benchmarks.generate import write_log
-from tests.bulk.test_same import _FAULTS
+from tests.bulk.disturbed import FAULTS
 
 SECRET = "hf_abcdefghijklmnop"
 
@@ -46,8 +46,8 @@ def _differs(cell: Any, value: Any) -> bool:
 def test_the_same_events(engine: str, tmp_path: Path) -> None:
     path = write_log(tmp_path / "run.log", 2, engine, 3, 11)
     lines = path.read_text().splitlines(keepends=True)
-    for place, fault in enumerate(_FAULTS, 1):
-        lines.insert(place * len(lines) // (len(_FAULTS) + 1), fault)
+    for place, fault in enumerate(FAULTS, 1):
+        lines.insert(place * len(lines) // (len(FAULTS) + 1), fault)
     path.write_bytes("".join(lines).encode())
     export([str(path)], tmp_path / "out")
     expected = _expected(path)
@@ -96,8 +96,8 @@ def test_command(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
 def test_one_kind_alone(engine: str, kind: str, tmp_path: Path) -> None:
     path = write_log(tmp_path / "run.log", 2, engine, 3, 13)
     lines = path.read_text().splitlines(keepends=True)
-    for place, fault in enumerate(_FAULTS * 3, 1):
-        lines.insert(place * len(lines) // (3 * len(_FAULTS) + 1), fault)
+    for place, fault in enumerate(FAULTS * 3, 1):
+        lines.insert(place * len(lines) // (3 * len(FAULTS) + 1), fault)
     path.write_bytes("".join(lines).encode())
     all_rows = export([str(path)], tmp_path / "all")
     rows = export([str(path)], tmp_path / "one", frozenset({kind}))

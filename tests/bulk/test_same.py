@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from pathlib import Path
 from typing import Any
@@ -13,39 +12,10 @@ from analyzer import pipeline
 from analyzer.bulk import lane
 from analyzer.report import to_json
 from benchmarks.generate import write_log, write_quiet
-
-_FAULTS = (
-    "Traceback (most recent call last):\n"
-    '  File "/app/sglang/srt/entrypoints/http_server.py", line 12, in generate\n'
-    "    x = y\n"
-    "ValueError: request was bad\n",
-    "a raw line of another program\n",
-    "\n",
-    "torn \x1b[31mcolour\x1b[0m and \r a bar 10%|#   | 1/10\r 20%|##  | 2/10\n",
-    "[2026-09-12 10:00:00] Something fails to work: error 17\n",
-    "[2026-09-12 10:00:00] A list of what follows:\n",
-    "  indented\n",
-    "(EngineCore pid=77) ERROR 09-12 10:00:00 [core.py:1] Traceback (most recent call last):\n"
-    '(EngineCore pid=77) ERROR 09-12 10:00:00 [core.py:1]   File "/app/vllm/v1/engine/core.py", line 1, in run\n'
-    "(EngineCore pid=77) ERROR 09-12 10:00:00 [core.py:1] KeyError: 'x'\n",
-    "[2026-09-12 10:00:00 DP0 TP0] Decode batch, #running-req: 9, #full token: 800, full token usage: 0.99, "
-    "accept len: 2.50, cuda graph: True, gen throughput (token/s): 12.00, #queue-req: 99999999999999999999\n",
-    "[2026-09-12 10:00:00] Decode batch, #running-req: 9, #token: 800, token usage: 0.99, "
-    "gen throughput (token/s): nan, #queue-req: 3\n",
-    "(APIServer pid=1) INFO 09-12 10:00:00 [a.py:1] said by a process not seen before\n",
-    '[2026-09-12 10:00:00] INFO:     10.0.0.1:5000 - "POST /v1/KV cache is allocated. HTTP/1.1" 200 OK\n',
-    '[2026-09-12 10:00:00] INFO:     10.0.0.1:5000 - "GET /a%2Ferror?KV=1 HTTP/1.1" 500 Internal Server Error\n',
-    "two glued [2026-09-12 10:00:00] The server is fired up and ready to roll!\n",
-    "caf\u00e9 \u2588 \U0001f6a8\n",
-    "[2026-09-12 10:00:00] Receive: obj=GenerateReqInput(rid='ab', text='caf\u00e9, not an error, KV cache is full')\n",
-    "[2026-09-12 10:00:00] Receive: obj=GenerateReqInput(rid='ab', text='cut in the middle:\n",
-    "(APIServer pid=4711) INFO 09-12 10:00:00 [logger.py:39] Received request cmpl-1: prompt: 'Request 7 failed (bad"
-    " luck) INFO 09-12 10:00:00', params: SamplingParams(n=1)\n",
-    "(APIServer pid=4711) INFO 09-12 10:00:00 [logger.py:39] Received request of another form, not to be taken\n",
-)
+from tests.bulk.disturbed import COLLECTORS, as_objects, behind, with_faults
 
 
-def _report(
+def report_by(
     path: Path, monkeypatch: pytest.MonkeyPatch, start: int, block: int = 1 << 20
 ) -> tuple[dict[str, Any], int]:
     monkeypatch.setattr(pipeline, "BULK_FROM", start)
@@ -68,27 +38,27 @@ def _report(
     return report, by_columns
 
 
-def _differences(one: Any, other: Any, place: str = "") -> list[str]:
+def differences(one: Any, other: Any, place: str = "") -> list[str]:
     """Where two reports differ but for the time taken."""
     if isinstance(one, dict) and isinstance(other, dict):
         found = [] if list(one) == list(other) else [f"{place}: keys {list(one)} {list(other)}"]
         for key in one.keys() & other.keys() - {"seconds"}:
-            found += _differences(one[key], other[key], f"{place}/{key}")
+            found += differences(one[key], other[key], f"{place}/{key}")
         return found
     if isinstance(one, list) and isinstance(other, list):
         found = [] if len(one) == len(other) else [f"{place}: {len(one)} and {len(other)} items"]
         for index, (a, b) in enumerate(zip(one, other, strict=False)):
-            found += _differences(a, b, f"{place}[{index}]")
+            found += differences(a, b, f"{place}[{index}]")
         return found
     return [] if one == other and type(one) is type(other) else [f"{place}: {one!r} {other!r}"]
 
 
 def _same(path: Path, monkeypatch: pytest.MonkeyPatch, share: float, block: int = 1 << 20) -> None:
-    plain, none = _report(path, monkeypatch, 1 << 62)
-    bulk, lines = _report(path, monkeypatch, 300_000, block)
+    plain, none = report_by(path, monkeypatch, 1 << 62)
+    bulk, lines = report_by(path, monkeypatch, 300_000, block)
     assert none == 0
     assert lines >= share * bulk["inputs"][0]["lines"]
-    assert _differences(plain, bulk)[:5] == []
+    assert differences(plain, bulk)[:5] == []
 
 
 @pytest.mark.parametrize(
@@ -110,10 +80,7 @@ def test_text_of_no_interest(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
 def test_with_faults_thrown_in(engine: str, seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_log(tmp_path / "run.log", 2.5, engine, 2, seed)
     chance = random.Random(seed)
-    lines = path.read_text().splitlines(keepends=True)
-    for _ in range(60):
-        lines.insert(chance.randrange(2000, len(lines)), chance.choice(_FAULTS))
-    path.write_bytes("".join(lines).encode())
+    path.write_text("".join(with_faults(path.read_text(), chance, 60)))
     _same(path, monkeypatch, share=0.4, block=chance.choice((300_000, 1 << 20, 1 << 23)))
 
 
@@ -154,42 +121,17 @@ def test_lines_that_end_in_two_characters(engine: str, tmp_path: Path, monkeypat
 def test_objects_of_a_container_runtime(engine: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_log(tmp_path / "run.log", 2.5, engine, 2, 10)
     chance = random.Random(10)
-    lines = path.read_text().splitlines(keepends=True)
-    for _ in range(30):
-        lines.insert(chance.randrange(2000, len(lines)), chance.choice(_FAULTS))
-    whole = []
-    for number, line in enumerate("".join(lines).splitlines(keepends=True)):
-        stream = chance.choice(("stdout", "stderr"))
-        time = f"2026-09-12T10:{number // 6000 % 60:02}:{number // 100 % 60:02}.{number * 7919 % 10**9:09}Z"
-        parts = [line] if chance.random() < 0.99 else [line[:7], line[7:]]  # what is long comes in parts
-        for part in filter(None, parts):
-            text = json.dumps({"log": part, "stream": stream, "time": time}, separators=(",", ":"), ensure_ascii=False)
-            whole.append(text.replace("<", "\\u003c").replace("&", "\\u0026") + "\n")
-    path.write_text("".join(whole))
+    lines = with_faults(path.read_text(), chance, 30)
+    path.write_text("".join(as_objects(lines, chance)))
     _same(path, monkeypatch, share=0.3)
 
 
-_COLLECTORS = {
-    "docker": "2026-09-12T10:{m:02}:{s:02}.{n:09}Z ",
-    "cri": "2026-09-12T10:{m:02}:{s:02}.{n:09}+02:00 stdout F ",
-    "compose": "inference-1  | ",
-    "journal": "Sep 12 10:{m:02}:{s:02} host-7 python3[4711]: ",
-    "kubectl": "[pod/llm-0/server] ",
-}
-
-
 @pytest.mark.parametrize("engine", ["sglang", "vllm"])
-@pytest.mark.parametrize("collector", sorted(_COLLECTORS))
+@pytest.mark.parametrize("collector", sorted(COLLECTORS))
 def test_behind_a_collector(engine: str, collector: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = write_log(tmp_path / "run.log", 2, engine, 2, 9)
-    chance = random.Random(9)
-    lines = path.read_text().splitlines(keepends=True)
-    for _ in range(20):
-        lines.insert(chance.randrange(2000, len(lines)), chance.choice(_FAULTS))
-    form = _COLLECTORS[collector]
-    lines = "".join(lines).splitlines(keepends=True)
-    whole = (form.format(m=i // 6000 % 60, s=i // 100 % 60, n=i * 7919 % 10**9) + line for i, line in enumerate(lines))
-    path.write_bytes("".join(whole).encode())
+    lines = with_faults(path.read_text(), random.Random(9), 20)
+    path.write_text("".join(behind(collector, lines)))
     _same(path, monkeypatch, share=0.3)
 
 
