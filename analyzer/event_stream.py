@@ -25,13 +25,21 @@ _FIGURES = r"^[0-9.:]*$"
 class EventStream:
     """Writes the events of ``source``; ``first`` are members that stand before an event's own.
 
-    ``live``: no look-ahead that holds back the first lines.
+    ``live``: no look-ahead that holds back the first lines. ``kinds``: those wanted; all if there are none.
     """
 
-    def __init__(self, source: str, first: dict[str, str] | None = None, *, live: bool = False) -> None:
+    def __init__(
+        self,
+        source: str,
+        first: dict[str, str] | None = None,
+        *,
+        live: bool = False,
+        kinds: frozenset[str] = frozenset(),
+    ) -> None:
         self.catalog: Catalog = default_catalog()
         self._writer = EventLines(first)
-        self._reader = Exporter(source, self)
+        self._reader = Exporter(source, self, kinds)
+        self._kinds = kinds
         if live:
             self._reader.framer = Framer(source, unwrap=False)
         self._lines: list[int] = []
@@ -72,6 +80,8 @@ class EventStream:
 
     def add_event(self, event: Event) -> None:
         """Takes one event that was read by itself."""
+        if self._kinds and event.kind not in self._kinds:
+            return
         self._lines.append(event.record.line)
         self._texts.append(self._writer.line(event))
 

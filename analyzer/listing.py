@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from analyzer.event_lines import EventLines, json_line
+from analyzer.event_lines import json_line
 from analyzer.events import Event
 from analyzer.framing import frame
 from analyzer.framing.record import Record
@@ -32,28 +32,27 @@ def records_and_events(paths: Sequence[str]) -> Iterator[tuple[Record, Event | N
 
 def list_events(paths: Sequence[str], format: str, kinds: frozenset[str] = frozenset()) -> Iterator[str]:
     """One line of text or JSON for each recognised record; only ``kinds`` if any are given."""
-    if format == "jsonl" and not kinds:
-        for text in all_events(paths):
+    if format == "jsonl":
+        for text in all_events(paths, kinds):
             yield from text[:-1].split("\n")
         return
-    lines = EventLines()
     for _, event in records_and_events(paths):
         if event is None or (kinds and event.kind not in kinds):
             continue
-        if format == "jsonl":
-            yield lines.line(event)
-        else:
-            fields = "  ".join(f"{k}={show(v, event.units.get(k, 'any'))}" for k, v in event.fields.items())
-            rank = f" {event.rank}" if event.rank else ""
-            yield clean(f"{event.line:>7}{rank}  {event.kind}  {fields}")
+        fields = "  ".join(f"{k}={show(v, event.units.get(k, 'any'))}" for k, v in event.fields.items())
+        rank = f" {event.rank}" if event.rank else ""
+        yield clean(f"{event.line:>7}{rank}  {event.kind}  {fields}")
 
 
-def all_events(paths: Sequence[str]) -> Iterator[str]:
-    """Every event as a line of JSON, many lines at once; of long inputs they are read by columns."""
+def all_events(paths: Sequence[str], kinds: frozenset[str] = frozenset()) -> Iterator[str]:
+    """Every event as a line of JSON, many lines at once; of long inputs they are read by columns.
+
+    Only ``kinds``, if any are given.
+    """
     from analyzer.event_stream import EventStream
 
     for source in open_sources(paths):
-        stream = EventStream(source.name)
+        stream = EventStream(source.name, kinds=kinds)
         held: list[bytes] = []
         for chunk in source.chunks():
             held.append(chunk)

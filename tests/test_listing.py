@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 from analyzer.listing import list_events, list_unrecognised
+from benchmarks.generate import write_log
 
 LINES = """\
 [2026-11-30 03:24:48] Load weight begin. avail mem=139.13 GB
@@ -41,3 +42,11 @@ def test_unrecognised_by_template(tmp_path: Path) -> None:
     rows = [json.loads(line) for line in list_unrecognised(log(tmp_path), "jsonl")]
     assert [(r["count"], r["line"]) for r in rows] == [(2, 2)]
     assert rows[0]["template"] == "A new component says <*> things about <*>"
+
+
+def test_one_kind_as_lines_of_json(tmp_path: Path) -> None:
+    path = write_log(tmp_path / "run.log", 1, "vllm", 1, 3)
+    everything = [json.loads(line) for line in list_events([str(path)], "jsonl")]
+    wanted = [event for event in everything if event["kind"] == "stats"]
+    assert len(wanted) > 100
+    assert [json.loads(line) for line in list_events([str(path)], "jsonl", frozenset({"stats"}))] == wanted

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
@@ -34,20 +35,17 @@ def command(
     from analyzer.listing import all_events, list_events, list_unrecognised
 
     found = 0
-    if format == "jsonl" and not unrecognised and not kind:
-        for text in all_events(paths_or_stdin(paths)):
-            found += 1
-            typer.echo(text, nl=False)
-        return 0 if found else 3
-
-    lines = (
-        list_unrecognised(paths_or_stdin(paths), format)
-        if unrecognised
-        else list_events(paths_or_stdin(paths), format, frozenset(kind or ()))
-    )
-    for line in lines:
+    kinds = frozenset(kind or ())
+    texts: Iterable[str]
+    if unrecognised:
+        texts = (f"{line}\n" for line in list_unrecognised(paths_or_stdin(paths), format))
+    elif format == "jsonl":
+        texts = all_events(paths_or_stdin(paths), kinds)
+    else:
+        texts = (f"{line}\n" for line in list_events(paths_or_stdin(paths), format, kinds))
+    for text in texts:
         found += 1
-        typer.echo(line)
+        typer.echo(text, nl=False)
     if kind and not found and not unrecognised:
         typer.echo(f"no line of the input is of the kind {' or '.join(kind)}", err=True)
     return 0 if found or unrecognised else 3
