@@ -45,6 +45,8 @@ class RunFolder:
         if event is not None:
             plan = plan_of(event.engine, event.kind)
             mark = plan.mark
+            if event.kind == "python_warning":  # SGLang warns before it prints its arguments
+                mark = split.command_or_preamble(record.text)
         elif record.form == "raw":
             mark = split.command_or_preamble(record.text)
         current = self._current.get(key)

@@ -18,7 +18,10 @@ _COMMAND = re.compile(
     r"(?:vllm +serve\b|sglang +serve\b|python\S* +-m +(?:vllm\.entrypoints|sglang\.launch_server|sglang )"
     r"|docker +(?:run|start|restart)\b|torchrun )"
 )
-_PREAMBLE = re.compile(r"^(?:=+\n)?== (?:vLLM|SGLang|CUDA|PyTorch|Triton)[^=]*==|^NVIDIA Release ")
+_PREAMBLE = re.compile(
+    r"^(?:=+\n)?== (?:vLLM|SGLang|CUDA|PyTorch|Triton)[^=]*==|^NVIDIA Release "
+    r"|^\S{0,300}sglang/launch_server\.py:\d+: UserWarning: "  # SGLang, before it prints its arguments
+)
 _ONE_OF_SEVERAL = re.compile(r"^ApiServer_\d+$")
 
 

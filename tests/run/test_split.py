@@ -167,3 +167,16 @@ def test_another_service_of_the_same_file_is_no_run() -> None:
     text += line("webui-1", '  File "/app/open_webui/main.py", line 3, in load')
     text += line("webui-1", "ValueError: no such user")
     assert [(run.engine, run.outcome) for run in folded(text)] == [("vllm", "serving")]
+
+
+def test_what_sglang_says_before_its_arguments_is_the_next_run_s() -> None:
+    start = (
+        "/opt/sglang/sglang/launch_server.py:56: UserWarning: 'python -m sglang.launch_server' is still supported, but 'sglang serve' is the recommended entrypoint.\n"
+        "  warnings.warn(\n"
+        "[2026-01-01 {time}] Max running requests is reset to 48 for speculative decoding. You can override this by explicitly setting --max-running-requests.\n"
+    )
+    text = "".join(
+        start.format(time=f"10:0{n}:00") + ARGS.format(time=f"10:0{n}:00") + FAILED.format(time=f"10:0{n}:30")
+        for n in range(3)
+    )
+    assert [(run.first_line, run.last_line) for run in folded(text)] == [(1, 8), (9, 16), (17, 24)]
