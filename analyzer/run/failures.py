@@ -15,6 +15,7 @@ from analyzer.framing.record import Record
 from analyzer.run import signals
 from analyzer.run.classify import CLIENT_HEAD, Entry, classify
 from analyzer.run.facts import Where
+from analyzer.run.foreign import is_foreign
 from analyzer.run.model import STAGES, Failure
 from analyzer.run.signals import Signal
 from analyzer.run.tracebacks import Link, Traceback, exception_line, parse
@@ -269,13 +270,15 @@ class FailureLog:
                 failure.where += self._ended_by(cause, alive)
             elif fate == "request" or (fate == "survived" and not entry.noted):
                 failure.request_level = True
-            elif fate in ("stopped", "candidate", "survived"):
+            elif fate in ("stopped", "candidate", "survived", "foreign"):
                 failure.consequence = True
             result.append(failure)
         return result, cause
 
     def _fate(self, entry: Entry, deaths: list[float]) -> str:
         failure = entry.failure
+        if is_foreign(failure.frames):
+            return "foreign"
         if self.stop is not None and entry.order >= self.stop[0] and failure.kind != "watchdog":
             return "stopped"
         if entry.client:

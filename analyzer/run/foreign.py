@@ -1,10 +1,10 @@
-"""Whose failure a traceback shows, in a log that holds nothing of SGLang or vLLM."""
+"""Whose failure a traceback shows: another program's, which is nothing to SGLang or vLLM in the same log."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 
-from analyzer.run.model import Failure
+from analyzer.run.model import Failure, Frame
 
 OTHER_ENGINES: dict[str, str] = {
     "tensorrt_llm": "TensorRT-LLM",
@@ -24,9 +24,18 @@ OTHER_ENGINES: dict[str, str] = {
 
 def other_engine(failures: Iterable[Failure]) -> str | None:
     """The other program whose files a traceback passes through, if it does."""
-    for failure in failures:
-        for frame in failure.frames:
-            for package, name in OTHER_ENGINES.items():
-                if f"/{package}/" in frame.file:
-                    return name
+    return next((name for failure in failures if (name := _program(failure.frames)) is not None), None)
+
+
+def is_foreign(frames: Iterable[Frame]) -> bool:
+    """Whether a traceback is another program's: through its files, and not through those of SGLang or vLLM."""
+    frames = list(frames)
+    return _program(frames) is not None and not any("/sglang/" in f.file or "/vllm/" in f.file for f in frames)
+
+
+def _program(frames: Iterable[Frame]) -> str | None:
+    for frame in frames:
+        for package, name in OTHER_ENGINES.items():
+            if f"/{package}/" in frame.file:
+                return name
     return None
