@@ -191,6 +191,7 @@ class Reader:
             if event is not None or record.form in ("traceback", "bar"):
                 if record.last_line != self._last_line:  # glued messages share a line, which counts once
                     recognised += record.last_line - record.line + 1 if record.lines is None else len(set(record.lines))
+                    recognised -= record.line == self._last_line  # a traceback begins in the line that announces it
                 self._last_line = record.last_line
             if before is not None:
                 before(record, event)

@@ -83,3 +83,15 @@ def test_lines_are_counted_once() -> None:
     report = explain([SAMPLE])
     item = report.inputs[0]
     assert item.lines == item.recognised_lines + item.unrecognised_lines == 104
+
+
+def test_the_line_that_announces_a_traceback_counts_once(tmp_path: Path) -> None:
+    log = tmp_path / "a.log"
+    log.write_text(
+        "[2025-12-10 10:00:02 TP0] Scheduler hit an exception: Traceback (most recent call last):\n"
+        '  File "/s/sglang/srt/managers/scheduler.py", line 2700, in run_scheduler_process\n'
+        "    scheduler.event_loop_overlap()\nValueError: x\n"
+        "[2025-12-10 10:00:03 TP0] nothing that a grammar knows\n"
+    )
+    (item,) = explain([str(log)], Options()).inputs
+    assert (item.lines, item.recognised_lines, item.unrecognised_lines) == (5, 4, 1)

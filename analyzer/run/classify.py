@@ -179,8 +179,10 @@ def _of_a_request(entry: Entry, head: str) -> bool:
         return False
     starting = any(f.function == "<module>" or STARTUP_FUNCTIONS.match(f.function) for f in failure.frames)
     looping = any(f.function in ("run_engine_core", "run_busy_loop") for f in failure.frames)
-    transfer = _TRANSFER_TEXT.search(failure.message) or any(
-        _TRANSFER_FRAME.search(f"{f.file}:{f.function}") for f in failure.frames
+    transfer = (
+        _TRANSFER_TEXT.search(failure.message)
+        or any(_TRANSFER_FRAME.search(f"{f.file}:{f.function}") for f in failure.frames)
+        or (bool(failure.frames) and _caught_in_transfer(failure.frames[0]))
     )
     if CLIENT_HEAD.search(head) or (transfer and not (starting or looping)):
         return True
@@ -188,6 +190,11 @@ def _of_a_request(entry: Entry, head: str) -> bool:
         return True
     # what runs at a module's top level is the program itself, not a handler of requests
     return (entry.ready or not starting) and any(_CLIENT_FRAMES.search(f.file) for f in failure.frames)
+
+
+def _caught_in_transfer(outermost: Frame) -> bool:
+    """Whether SGLang's thread that sends KV caught it itself: it marks the request as failed and takes the next."""
+    return outermost.function == "transfer_worker" and "/disaggregation/" in outermost.file
 
 
 def _of_a_client_program(frames: tuple[Frame, ...]) -> bool:

@@ -26,6 +26,10 @@ LATE_READING_INTEGRATED = 0.1 * GIB
 MOST_MARGIN = 0.1
 """A budget less certain than this share of it gives a range, no figure."""
 TRITON_WORKSPACE = 0.099 * GIB
+_SLOTS_PER_REQUEST = range(3, 7)
+"""State slots that one request can take while prefixes are kept."""
+_TELLING_LIMIT = 3
+"""A printed limit below this fits several of them."""
 BYTES_PER_POOL_TOKEN = 48
 """Allocated between the pool and the first capture (0.5.15 .. 0.5.18), for each pool token, outside the cell."""
 
@@ -230,6 +234,8 @@ def _state(draft: Draft) -> bool:
             speculative=facts.value("spec.enabled") is True,
             strategy=str(strategy),
         )
+        if not certain and (shown := _slots_by_limit(draft)):
+            guess, certain = shown, True
         per_request = float(guess)
         if certain:
             facts.add("state.slots_per_request", guess, (), rank="", origin="derived")
@@ -240,6 +246,15 @@ def _state(draft: Draft) -> bool:
     elif not radix and draft.span.likely("0.5.8") and number("limit.running_requested"):
         draft.take("state.slots", number("limit.running_requested"))
     return True
+
+
+def _slots_by_limit(draft: Draft) -> int | None:
+    """State slots per request as the printed limit of running requests shows them, if only one number gives it."""
+    slots, limit, wanted = map(draft.number, ("state.slots", "limit.running", "limit.running_requested"))
+    if not slots or not limit or limit < _TELLING_LIMIT or (wanted is not None and wanted <= limit):
+        return None
+    fits = [per_request for per_request in _SLOTS_PER_REQUEST if slots // per_request == limit]
+    return fits[0] if len(fits) == 1 else None
 
 
 def _slot_bytes(draft: Draft) -> float | None:

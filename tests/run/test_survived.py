@@ -136,3 +136,28 @@ def test_a_stack_of_compiled_code_is_no_cut_traceback() -> None:
     assert run.outcome == "crashed at startup"
     assert run.failure is not None
     assert (run.failure.cut, run.failure.exception) == (False, "RuntimeError")
+
+
+CAUGHT_IN_TRANSFER = """\
+[2026-09-03 10:00:01] The server is fired up and ready to roll!
+Unexpected transfer worker error for room 1788380104266545413
+Traceback (most recent call last):
+  File "/s/sglang/srt/disaggregation/nixl/conn.py", line 1153, in transfer_worker
+    state_xfer_handles = self.maybe_send_extra(
+  File "/s/sglang/srt/disaggregation/nixl/conn.py", line 2062, in maybe_send_extra
+    raise RuntimeError(
+RuntimeError: PD Disaggregation does NOT support PD different TP sizes for non-MLA SWA models yet.
+"""
+
+
+def test_what_the_sending_thread_catches_is_a_request_s() -> None:
+    run = only(CAUGHT_IN_TRANSFER)
+    assert (run.outcome, run.failure) == ("serving", None)
+    assert [f.request_level for f in run.failures] == [True]
+
+
+def test_an_unnamed_process_is_of_no_engine() -> None:
+    run = only(
+        'Process Process-1:\nTraceback (most recent call last):\n  File "/x/sglang/srt/server.py", line 1, in f\nValueError: x\n'
+    )
+    assert run.engine == "sglang"

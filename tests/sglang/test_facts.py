@@ -205,3 +205,20 @@ def test_the_pool_of_a_version_that_only_prints_its_calculation() -> None:
     run = read(stamped(*lines))
     assert (run.facts.value("pool.tokens"), run.facts.value("pool.swa_tokens")) == (529408, 423424)
     assert read(stamped(lines[0])).facts.value("pool.tokens") is None, "the store may still be cut"
+
+
+@pytest.mark.parametrize(
+    ("slots", "limit", "asked", "each"), [(40, 8, 64, 5), (40, 13, 64, 3), (5, 1, 64, None), (40, 8, 8, None)]
+)
+def test_the_printed_limit_tells_the_slots_of_a_request(slots: int, limit: int, asked: int, each: int | None) -> None:
+    run = read(
+        stamped(ARGS + f"max_mamba_cache_size={slots}, max_running_requests={asked}, speculative_algorithm=None)")
+        + stamped(
+            f"Mamba Cache is allocated. max_mamba_cache_size: {slots}, conv_state size: 0.12GB, ssm_state size: 5.6GB ",
+            "KV Cache is allocated. #tokens: 410000, K size: 2.35 GB, V size: 2.35 GB",
+            "max_total_num_tokens=410000, chunked_prefill_size=8192, max_prefill_tokens=16384,"
+            f" max_running_requests={limit}, context_len=262144, available_gpu_mem=5.10 GB",
+        )
+    )
+    model_for(run)
+    assert run.facts.value("state.slots_per_request") == each
