@@ -182,7 +182,7 @@ class Peeler:
             rest = match[1] + text[match.end() :] if match and _pattern("start").match(match[1]) else None
         if rest is None and (first.isalpha() or first == "<"):
             match = _pattern("journal").match(text)
-            if match:
+            if match and not (self._head is not None and self._head.match(text)):  # a time alone, and two words
                 return _journal(text, match, outer)
             if match := _pattern("severity").match(text):
                 return text[match.end() :]

@@ -41,7 +41,7 @@ def _pattern(name: str) -> re.Pattern[str]:
 
 def begins(text: str) -> bool:
     """Whether an engine's line or a traceback begins with ``text``, or a frame of one."""
-    return _pattern("start").match(text) is not None
+    return _pattern("start").match(text) is not None or (text[:1] == "(" and is_known(text))
 
 
 def services(lines: Iterable[str]) -> Iterator[str]:
@@ -101,10 +101,10 @@ def enclosing(lines: list[str]) -> str:
 
 def _head(line: str) -> str:
     """What stands before the text of ``line``, if that is no engine's and looks like a prefix."""
-    match = _pattern("start").search(line, 1, _LONGEST + 40) or _pattern("object").search(line, 1, _LONGEST + 40)
-    if match is None or match.start() > _LONGEST:
+    found = [match.start() for name in ("start", "object") if (match := _pattern(name).search(line, 1, _LONGEST + 40))]
+    if not found or min(found) > _LONGEST:
         return ""
-    head = line[: match.start()]
+    head = line[: min(found)]
     if not head[-1].isspace() and head[-1] not in _ENDS:
         return ""
     if engine.looks_embedded(head) and engine.messages_in(head):
