@@ -35,9 +35,12 @@ _PATTERNS = {
         r"\((?:raylet|autoscaler)|\[[a-z]+/|\[rank|"
         r"[A-Z][a-z]{2} [ \d]\d \d\d:|[\w.-]+ *\| |    |  File |\s+\^|Traceback |\{\"|> |```|\[[WIE]\d|[WIEF]\d{4} |"
         r"The above exception|During handling|Process \S+:$|Loading |Capturing |[\w.]+(?:Error|Exception): |"
-        r".{0,120}?\d%(?:\|| Completed)|[-=_*#~\s]+$"
+        r".{0,120}?\d%(?:\|| Completed)|[-=_*#~\s]{3,}$"
     ),
-    "prefixed": rf"(?:[\w.-]+ *\| )?(?:\[?\d{{4}}-\d\d-\d\d[ T]|\([^()]*\bpid=\d+|(?:{LEVELS})[ :])|  File ",
+    "prefixed": (
+        rf"(?:[\w.-]+ *\| )?(?:\[?\d{{4}}-\d\d-\d\d[ T]|\([^()]*\bpid=\d+|(?:{LEVELS})[ :])|  File "
+        r"|[\w.]+(?:Error|Exception): "
+    ),
     "name_head": r"(?:^|[\s(])[a-z_]\w*(?:\.\w+)*\.\w+$",
     "name_tail": r"\w*(?:\.\w+)*(?:Error|Exception|Exit|Interrupt)\b",
     "tagged": r"\([\w.+-]*(?: rank=\d+)? ?pid=\d+",

@@ -134,3 +134,16 @@ def test_raw_lines_below_long_ones_are_no_mail() -> None:
         wanted += ["word " * 12 + "x" * n + "y", f"a line of its own, number {n}"]
         lines += [f"INFO 05-09 02:41:{n:02} [core.py:104] {wanted[-2]}", wanted[-1]]
     assert texts("\n".join(lines) + "\n") == wanted
+
+
+def test_a_short_traceback() -> None:
+    lines = [
+        "Traceback (most recent call last):",
+        '  File "/sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py", line 2063, in run_scheduler_process',
+        "    scheduler = Scheduler(server_args)",
+        '  File "/sgl-workspace/sglang/python/sglang/srt/model_executor/model_runner.py", line 182, in __init__',
+        "    min_per_gpu_memory = self.init_torch_distributed()",
+        "ValueError: The memory capacity is unbalanced. Some GPUs may be occupied by other processes. min_per_gpu=8",
+    ]
+    (record,) = framed(wrapped(lines, 100))
+    assert record.form == "traceback" and record.text.split("\n") == lines
