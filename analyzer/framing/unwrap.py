@@ -10,6 +10,7 @@ The first ``WINDOW`` lines decide; later windows are only looked at, and switch 
 
 from __future__ import annotations
 
+import builtins
 import re
 from collections import Counter
 from functools import cache
@@ -21,6 +22,11 @@ WINDOW = 256
 _NARROWEST, _WIDEST = 60, 500
 _TAG_SLACK = 24
 _WIDEST_OF_WORDS = 132
+_PACKAGES = frozenset(
+    {"torch", "vllm", "sglang", "ray", "triton", "transformers", "pydantic", "pydantic_core", "huggingface_hub",
+     "safetensors", "zmq", "requests", "httpx", "asyncio", "subprocess", "multiprocessing"}
+)  # fmt: skip
+"""Where exceptions with a dotted name come from."""
 _ENOUGH = 3
 _HEAD = 4
 """Letters by which the rests of lines without prefixes must differ: equal ones would be a prefix that no rule knows."""
@@ -41,7 +47,7 @@ _PATTERNS = {
         rf"(?:[\w.-]+ *\| )?(?:\[?\d{{4}}-\d\d-\d\d[ T]|\([^()]*\bpid=\d+|(?:{LEVELS})[ :])|  File "
         r"|[\w.]+(?:Error|Exception): "
     ),
-    "name_head": r"(?:^|[\s(])[a-z_]\w*(?:\.\w+)*\.\w+$",
+    "name_head": r"\b[A-Za-z_]\w*(?:\.\w+)*\.?$",
     "name_tail": r"\w*(?:\.\w+)*(?:Error|Exception|Exit|Interrupt)\b",
     "tagged": r"\([\w.+-]*(?: rank=\d+)? ?pid=\d+",
 }
@@ -175,11 +181,14 @@ def _is_broken(line: str, rest: str) -> bool:
 
 
 def _is_torn(line: str, rest: str) -> bool:
-    """Whether the edge went through a dotted name: ``vllm.v1.engine.exce`` and ``ptions.EngineDeadError: text``."""
-    return (
-        rest[:1].isalpha() and _pattern("name_head").search(line) is not None
-        and _pattern("name_tail").match(rest) is not None
-    )  # fmt: skip
+    """Whether the edge went through the name of an exception: ``vllm.v1.engine.exce`` and ``ptions.EngineDeadError:``,
+    ``to`` and ``rch.OutOfMemoryError:``, ``Val`` and ``ueError:``."""
+    if not (rest[:1].isalpha() or rest[:1] == ".") or (tail := _pattern("name_tail").match(rest)) is None:
+        return False
+    if (head := _pattern("name_head").search(line)) is None:
+        return False
+    first = (head[0] + tail[0]).split(".")[0]
+    return "." in head[0] or first in _PACKAGES or hasattr(builtins, first)
 
 
 def _is_padded(lines: list[str]) -> bool:

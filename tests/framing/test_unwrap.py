@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import textwrap
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -111,10 +112,12 @@ def test_equal_lines_behind_an_unknown_prefix_are_no_wrapped_paste() -> None:
     assert texts("\n".join(lines) + "\n") == lines
 
 
-def test_the_edge_went_through_the_name_of_an_exception() -> None:
-    line = "(APIServer pid=7) ERROR 05-09 03:01:59 [llm.py:906] vllm.v1.engine.exceptions.EngineDeadError: it died"
-    records = framed(wrapped([*LINES, line], 73))
-    assert records[-1].text == line[52:]
+@pytest.mark.parametrize("name", ["vllm.v1.engine.exceptions.EngineDeadError", "torch.OutOfMemoryError", "ValueError"])
+def test_the_edge_went_through_the_name_of_an_exception(name: str) -> None:
+    head = "(APIServer pid=7) ERROR 05-09 03:01:59 [a_module_with_a_long_name.py:906] "
+    for cut in range(1, len(name)):
+        records = framed(wrapped([*LINES, f"{head}{name}: it died"], len(head) + cut))
+        assert records[-1].text == f"{name}: it died"
 
 
 def test_wrapped_between_words_as_mails_are() -> None:
