@@ -183,7 +183,7 @@ def _is_broken(line: str, rest: str) -> bool:
 def _is_torn(line: str, rest: str) -> bool:
     """Whether the edge went through the name of an exception: ``vllm.v1.engine.exce`` and ``ptions.EngineDeadError:``,
     ``to`` and ``rch.OutOfMemoryError:``, ``Val`` and ``ueError:``."""
-    if not (rest[:1].isalpha() or rest[:1] == ".") or (tail := _pattern("name_tail").match(rest)) is None:
+    if not (rest[:1].isalnum() or rest[:1] == ".") or (tail := _pattern("name_tail").match(rest)) is None:
         return False
     if (head := _pattern("name_head").search(line)) is None:
         return False
