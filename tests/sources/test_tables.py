@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from analyzer.errors import UserError
 from analyzer.pipeline import explain
@@ -262,3 +264,24 @@ def test_fields(row: str, wanted: list[str]) -> None:
 )
 def test_times(text: str, wanted: str) -> None:
     assert iso(text) == wanted
+
+
+CELLS = st.text(alphabet="ab,;\"'\n\r\t\\{}:19", max_size=12)
+
+
+@given(st.lists(st.tuples(CELLS, CELLS), min_size=3, max_size=20), st.sampled_from(",;\t"), st.integers(1, 40))
+def test_what_a_writer_wrote_is_read(rows: list[tuple[str, str]], mark: str, piece: int) -> None:
+    out = io.StringIO(newline="")
+    writer = csv.writer(out, delimiter=mark, quoting=csv.QUOTE_ALL)
+    writer.writerow(["id", "message"])
+    writer.writerows(rows)
+    data = out.getvalue().encode()
+    wanted = [text.replace("\r\n", "\n").rstrip("\r\n") for _, text in rows]
+    assert [text.replace("\r\n", "\n") for text in messages(data)] == wanted
+    assert taken(data, piece) == taken(data)
+
+
+@given(st.binary(max_size=400), st.integers(1, 50))
+def test_anything_behind_a_header_is_read_the_same_in_any_pieces(data: bytes, piece: int) -> None:
+    data = b'timestamp,message\n2026-07-01T10:00:00Z,"a"\n' + data
+    assert taken(data, piece) == taken(data)
