@@ -137,6 +137,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "container_refused": (FATAL, "container runtime"),
         "memory_policy_refused": (FATAL, "NUMA binding refused"),
         "port_taken": (FATAL, "port taken"),
+        "nvshmem_failed": (FATAL, "NVSHMEM"),
         "http_app_failed": (WRAPPER, "application failed to start"),
         "shell_terminated": (STOP, "SIGTERM"),
         "interrupted": (STOP, "interrupt"),

@@ -489,3 +489,28 @@ def test_a_call_of_the_offline_interface_comes_after_the_start() -> None:
     )
     assert only(text % "generate").outcome == "crashed at runtime"
     assert only(text % "__init__").outcome == "crashed at startup"
+
+
+def test_what_both_engines_print_is_no_vote_for_one() -> None:
+    registered = "".join(f"[2025-10-06 20:05:27 TP{n}] Registering 0 cuda graph addresses\n" for n in range(6))
+    begin = "Capture cuda graph begin. This can take up to several minutes. avail mem=3.66 GB\n"
+    assert only("[2025-10-06 20:05:22 TP0] " + begin + registered).engine == "sglang"
+
+
+@pytest.mark.parametrize(
+    ("line", "exception"),
+    [
+        (
+            "Failed: Cuda error /sgl-kernel/csrc/allreduce/custom_all_reduce.cuh:342 'invalid argument'",
+            "kernel launch failed",
+        ),
+        ("/x/nvshmem/src/host/init/init.cu:nvshmemi_check:1105: nvshmem initialization failed, exiting", "NVSHMEM"),
+    ],
+)
+def test_a_library_ends_the_process_in_one_line(line: str, exception: str) -> None:
+    run = only(
+        "[2026-05-14 10:00:01 TP0] Capture cuda graph begin. This can take up to several minutes. avail mem=12.25 GB\n"
+        f"{line}\n"
+    )
+    assert run.outcome == "crashed at startup"
+    assert run.failure is not None and run.failure.exception == exception
