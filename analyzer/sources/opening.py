@@ -36,26 +36,28 @@ def open_sources(
     Of a folder or an archive, hidden and binary members are left out.
 
     What cannot be opened raises ``UserError`` with status 3; with ``keep_errors`` it becomes a source whose ``error``
-    is set and the next one follows. A log that was printed newest first is turned round, unless ``as_it_stands``.
+    is set and the next one follows. What log services export is read entry by entry, and a log that was printed newest
+    first is turned round, unless ``as_it_stands``.
     """
     for path in paths:
         name = os.fspath(path)
         try:
             for source in _open(name, limits, keep_errors):
-                yield source if as_it_stands or source.error is not None else _ordered(source)
+                yield source if source.error is not None else _read_out(source, turn=not as_it_stands)
         except UserError as error:
             if not keep_errors:
                 raise
             yield Source(name, lambda: iter(()), error)
 
 
-def _ordered(source: Source) -> Source:
-    """``source`` with its oldest line first."""
+def _read_out(source: Source, *, turn: bool) -> Source:
+    """``source`` with the lines in its entries; ``turn``: with its oldest line first."""
     notes: list[str] = []
 
     def read() -> Iterator[bytes]:
         notes.clear()
-        return in_order(rows_of_tables(entries_of_exports(source.chunks(), notes), notes), notes)
+        entries = rows_of_tables(entries_of_exports(source.chunks(), notes), notes)
+        return in_order(entries, notes) if turn else entries
 
     return Source(source.name, read, notes=notes)
 

@@ -13,6 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from analyzer.errors import UserError
+from analyzer.listing import list_events
 from analyzer.pipeline import explain
 from analyzer.resources import data_dir
 from analyzer.sources import open_sources
@@ -129,6 +130,18 @@ def test_what_was_done_is_said(tmp_path: Path) -> None:
     (source,) = open_sources([str(export)])
     list(source.chunks())
     assert source.notes == [NOTE, TURNED]
+
+
+@pytest.mark.parametrize("format", ["text", "jsonl"])
+def test_events_are_those_of_the_log_itself(format: str, tmp_path: Path) -> None:
+    export = tmp_path / "export.csv"
+    export.write_bytes(TABLES["message first"])
+    kinds = [[_kind(line, format) for line in list_events([str(path)], format)] for path in (LOG, export)]
+    assert kinds[0] == kinds[1]
+
+
+def _kind(line: str, format: str) -> str:
+    return json.loads(line)["kind"] if format == "jsonl" else line[7:].split("  ")[1]
 
 
 @pytest.mark.parametrize("log", SAMPLES, ids=[log.stem for log in SAMPLES])
