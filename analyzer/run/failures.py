@@ -36,6 +36,12 @@ _PASTED_BEFORE = 5.0
 """Seconds by which a line must be older than a failure above it to have been moved by whoever pasted the log."""
 
 
+def _with_reason(said: str, text: str, index: int) -> str:
+    """``said``, line ``index`` of ``text``, with the next line if that is what a C++ exception says of itself."""
+    following = text.split("\n", index + 2)[index + 1 : index + 2]
+    return f"{said}\n{following[0]}" if following and following[0].lstrip().startswith("what():") else said
+
+
 def _process(record: Record) -> tuple[int | None, str, str]:
     return record.pid, record.process, record.rank
 
@@ -156,7 +162,7 @@ class FailureLog:
         }.get(signal.kind, "exit")  # fmt: skip
         failure = Failure(
             exception=signal.label,
-            message=signal.text,
+            message=_with_reason(signal.text, record.text, signal.index),
             where=(Where.of(record, signal.index),),
             first_line=record.line,
             process=record.process,

@@ -74,13 +74,16 @@ def unprefixed(message: str) -> str:
 def headline(message: str) -> str:
     """The line of a failure's message that says most, without its full stop.
 
-    Mostly the first one; pydantic, NCCL and triton put what matters on a later line.
+    Mostly the first one; pydantic, NCCL, triton and C++ put what matters on a later line.
     """
     lines = [line.strip() for line in unprefixed(message).split("\n") if line.strip()] or [""]
     best = lines[0]
     for before, line in pairwise(lines):
         if "validation error" in before or before == "Last error:" or re.match(r"at \d+:\d+:$", before):
             best = line
+            break
+        if line.startswith("what():") and before.startswith("terminate called"):
+            best = line.removeprefix("what():").strip()
             break
     return best.partition(" [type=")[0].removeprefix("Value error, ").rstrip(".: ")
 

@@ -271,6 +271,7 @@ def test_probes_take_part(facts: dict[str, object], outcome: str) -> None:
         ("[E520 22:23:46.546600506 a.cpp:18] [PG ID 2 Rank 1] The watchdog ended: x.", "The watchdog ended: x"),
         ("[rank1]:[E520 22:23:46.5 a.cpp:18] [Rank 1] The watchdog ended", "The watchdog ended"),
         ("[Errno 2] No such file: 'x'", "[Errno 2] No such file: 'x'"),
+        ("terminate called after throwing an instance of 'c10::Error'\n  what():  CUDA error: y", "CUDA error: y"),
         ("", ""),
     ],
 )
@@ -514,3 +515,15 @@ def test_a_library_ends_the_process_in_one_line(line: str, exception: str) -> No
     )
     assert run.outcome == "crashed at startup"
     assert run.failure is not None and run.failure.exception == exception
+
+
+def test_what_a_cpp_exception_says_is_the_headline() -> None:
+    run = only(
+        "[2025-11-10 09:50:20 TP0] Decode batch, #running-req: 4, #token: 187, token usage: 0.31, cuda graph: True,"
+        " gen throughput (token/s): 2911.10, #queue-req: 0,\n"
+        "terminate called after throwing an instance of 'c10::AcceleratorError'\n"
+        "  what():  CUDA error: an illegal memory access was encountered\n"
+        "frame #15: sglang::scheduler_TP0() [0x59e4a6]\nFatal Python error: Aborted\n"
+    )
+    assert run.failure is not None
+    assert run.failure.headline == "CUDA error: an illegal memory access was encountered"
