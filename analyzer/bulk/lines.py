@@ -40,11 +40,12 @@ class Lines:
     def of(cls, data: bytes, returns: bool = False) -> Lines | None:
         """All lines of ``data``, each of which ends with a line feed; None if it is no UTF-8.
 
-        ``returns``: a carriage return before every line feed says nothing.
+        ``returns``: each has a carriage return before it, which says nothing; None if one has not.
         """
         import polars as pl
 
-        returns = returns and data.count(b"\r\n") == data.count(b"\n")
+        if returns and data.count(b"\r\n") != data.count(b"\n"):
+            return None
         if returns:
             data = data.replace(b"\r\n", b"\n")
         try:

@@ -133,7 +133,8 @@ class Joiner:
     def pass_over(self) -> None:
         """Lines have gone by elsewhere that stand alone and end in LF: what was held back has ended."""
         self._flush_last()
-        self.last_header, self.lf = "", True
+        self.last_header = ""
+        self.lf = self.lf or not self.crlf
 
     def blank(self, record: Record) -> None:
         """A line with nothing in it, or nothing behind the process tag."""
