@@ -64,8 +64,12 @@ class OuterForm:
 
     def plain(self, source: str, number: int, line: str, text: str, peeler: Peeler, sure: bool = False) -> Plain | None:
         """The plain line ``text`` that stands in ``line`` behind this prefix; ``sure`` as in ``read_plain``."""
+        if self == OuterForm():
+            return read_plain(source, number, text, sure)
+        if "\r" in text:  # behind a prefix, it parts the line before anything else is looked at
+            return None
         plain = read_plain(source, number, text, sure)
-        if plain is not None and self != OuterForm():
+        if plain is not None:
             record = plain.record
             record.stream = self.stream
             if record.time is None:
