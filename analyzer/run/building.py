@@ -14,8 +14,8 @@ from analyzer.run import signals, split
 from analyzer.run.facts import Where
 from analyzer.run.failure_facts import add_failure_facts
 from analyzer.run.failures import FailureLog
-from analyzer.run.foreign import other_engine
-from analyzer.run.model import STAGES, Failure, Run
+from analyzer.run.foreign import engine_of, of_a_library, other_engine
+from analyzer.run.model import STAGES, Run
 from analyzer.run.outcome import decide
 from analyzer.run.plan import ENGINES, EngineFolder, Plan, engine_folder
 from analyzer.run.split import Mark
@@ -109,7 +109,7 @@ class Building:
         """Whether it has to do with an engine at all, unlike another service whose lines stand in the same file."""
         if self.votes or self.marks or not self.stream:
             return True
-        return _engine_by_frames([entry.failure for entry in self.log.entries]) is not None
+        return engine_of([entry.failure for entry in self.log.entries]) is not None
 
     @property
     def has_start(self) -> bool:
@@ -306,7 +306,7 @@ class Building:
             log = log.joined(other.log, self.ready is not None or self.served is not None)
             run.notes.append(f"Read together with {other.source}, which is another stream of the same server.")
         run.failures, entry = log.judged()
-        run.engine = run.engine or _engine_by_frames(run.failures)
+        run.engine = run.engine or engine_of(run.failures)
         if run.engine is not None:
             self._fill(run, companions)
         elif (name := other_engine(run.failures)) is not None:
@@ -315,8 +315,8 @@ class Building:
         cause = run.failure
         verdict = decide(self, run.failures, entry.ready if entry else False)
         startup = verdict.outcome == "crashed at startup"
-        if run.engine is None and not self.stages and cause is not None and cause.kind in ("exit", "elsewhere"):
-            verdict = replace(verdict, outcome="unknown")  # a line of a library, and no server that it ends
+        if run.engine is None and not self.stages and cause is not None and of_a_library(cause):
+            verdict = replace(verdict, outcome="unknown")  # the line names no server that it ends
         run.outcome, run.outcome_basis = verdict.outcome, verdict.basis
         run.facts.add("outcome", run.outcome, run.outcome_basis)
         if run.stage:
@@ -358,14 +358,6 @@ _REACHED = {
     "arguments": "arguments were read", "init": "processes began", "weights": "weights were loaded",
     "pool": "pool was made", "graphs": "graphs were captured",
 }  # fmt: skip
-
-
-def _engine_by_frames(failures: list[Failure]) -> str | None:
-    """The engine whose files a traceback passes through, for a log that holds nothing else."""
-    files = [frame.file for failure in failures for frame in failure.frames]
-    return next(
-        (engine for engine in ENGINES if any(re.search(rf"(?:^|/){engine}(?:_\w+)?/", file) for file in files)), None
-    )
 
 
 def _frightening(record: Record) -> bool:

@@ -1,10 +1,12 @@
-"""Whose failure a traceback shows: another program's, which is nothing to SGLang or vLLM in the same log."""
+"""Whose failure it is: of SGLang or vLLM, or of another program, which is nothing to them in the same log."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Sequence
 
 from analyzer.run.model import Failure, Frame
+from analyzer.run.plan import ENGINES
 
 OTHER_ENGINES: dict[str, str] = {
     "tensorrt_llm": "TensorRT-LLM",
@@ -20,6 +22,30 @@ OTHER_ENGINES: dict[str, str] = {
     "lightllm": "LightLLM",
 }
 """Packages of other programs that serve models, and their names."""
+
+_COMMAND = re.compile(
+    r"(?:^|[\s/])(vllm|sglang|launch_server\.py|api_server\.py)(?: \w+)?: (?:error: |(?:command )?not found)", re.M
+)
+_ENGINE_OF_COMMAND = {"launch_server.py": "sglang", "api_server.py": "vllm"}
+_NOT_STARTED = frozenset({"command not found", "container runtime", "NUMA binding refused", "port taken"})
+"""What keeps any program from starting; other lines of this kind end a process of which nothing else is known."""
+
+
+def engine_of(failures: Sequence[Failure]) -> str | None:
+    """The engine whose files a traceback passes through or whose command was refused, where no line shows it."""
+    files = [frame.file for failure in failures for frame in failure.frames]
+    for engine in ENGINES:
+        if any(re.search(rf"(?:^|/){engine}(?:_\w+)?/", file) for file in files):
+            return engine
+    for failure in failures:
+        if failure.exception in ("bad arguments", "command not found") and (named := _COMMAND.search(failure.message)):
+            return _ENGINE_OF_COMMAND.get(named[1], named[1])
+    return None
+
+
+def of_a_library(cause: Failure) -> bool:
+    """Whether the failure is no more than a line of a library or a closing word, so that a server must be shown."""
+    return cause.kind in ("exit", "elsewhere") and cause.exception not in _NOT_STARTED
 
 
 def other_engine(failures: Iterable[Failure]) -> str | None:
