@@ -100,7 +100,7 @@ class Rows:
                 if (
                     plain is not None
                     and plain.record.module
-                    and self.texts[row].startswith(self.texts[after][: plain.start])
+                    and f"{self.texts[row]} ".startswith(self.texts[after][: plain.start])  # a header may end its line
                 ):
                     wanted.add(after)
         return sorted(wanted)
@@ -112,5 +112,5 @@ class Rows:
             return False
         plain = self.plain_at(row)
         if plain is not None:  # vLLM repeats its header on each line of a record
-            return bool(plain.record.module) and before.startswith(line[: plain.start])
+            return bool(plain.record.module) and f"{before} ".startswith(line[: plain.start])
         return Message.may_follow(self.record_at(row - 1))
