@@ -339,8 +339,10 @@ class FailureLog:
         return end.failure.where[:1] if end else ()
 
     def _refused(self, marked: list[tuple[Entry, str]]) -> Entry | None:
-        """The bare sentence of a refusal, if no traceback explains the end and the server did not live on."""
+        """The bare sentence of a refusal, if no traceback explains the end and the server did not live before or on."""
         entry = self._refusal
+        if entry is not None and self._served and self._served[0] < entry.order:
+            return None  # a start is refused before anything is served: this is quoted, or another server's
         if entry is None or self._after(entry.order) or (self._ready is not None and self._ready > entry.order):
             return None
         if self.stop is not None and entry.order >= self.stop[0]:

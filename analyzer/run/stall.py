@@ -29,11 +29,19 @@ def write_stall(series: Series, facts: Facts) -> None:
 def _write_stuck(series: Series, facts: Facts) -> None:
     stuck = max((_waiting_alone(track) for track in series.tracks.values()), default=(0, 0.0))
     queued = series.stat("queued")
-    if not stuck[0] or queued is None:
+    if not stuck[0] or queued is None or _reads_prompts(series):
         return
     where = Where.of(queued.end) if queued.end is not None else None
     facts.add("load.stuck_lines", stuck[0], where, rank="")
     facts.add("load.stuck_queue", stuck[1], where, rank="")
+
+
+def _reads_prompts(series: Series) -> bool:
+    """Whether prompts are still read, or all that the server does is to read them (embeddings, scores)."""
+    prompts, tokens = series.stat("prefill_rate"), series.stat("decode_rate")
+    if prompts is None or tokens is None:
+        return False
+    return prompts.last > 0 or (prompts.high > 0 and tokens.high == 0)
 
 
 def _waiting_alone(track: Track) -> tuple[int, float]:

@@ -38,6 +38,10 @@ def test_a_server_that_serves_afterwards_was_not_refused() -> None:
     assert read(_SIZES + line(_SENTENCE.strip()) + _STATS).failure is None
 
 
+def test_a_server_that_served_before_was_not_refused() -> None:
+    assert read(_STATS + _STATS + _SENTENCE).failure is None
+
+
 @pytest.mark.parametrize(("status", "code"), [(132, -4), (135, -7), (136, -8), (137, -9), (139, -11)])
 def test_the_status_of_a_worker_names_its_signal(status: int, code: int) -> None:
     run = read(_STATS + f"0s0n9esxgd0u45[error]worker exited with exit code {status}\n")

@@ -3,6 +3,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from analyzer.run.model import Run
 from tests.run.helpers import only
 
@@ -51,6 +53,23 @@ def test_a_queue_that_moves_is_not_stuck() -> None:
     rows = [(0.0, 0, 0, 1, 0.0)] * 5 + [(185.4, 1, 0, 0, 4.0)]
     facts = only("".join(_OLD.format(n, *row) for n, row in enumerate(rows))).facts
     assert "load.stuck_lines" not in facts
+
+
+_NEW = "INFO 08-01 03:{:02d}:07 loggers.py:236] Engine 000: Avg prompt throughput: {} tokens/s, Avg generation throughput: {} tokens/s, Running: 0 reqs, Waiting: 20 reqs, GPU KV cache usage: 0.0%, Prefix cache hit rate: 0.0%\n"
+
+
+@pytest.mark.parametrize(
+    ("rates", "stuck"),
+    [
+        ([(5321.0, 0.0)] * 6, False),
+        ([(5321.0, 0.0)] * 6 + [(0.0, 0.0)], False),
+        ([(5321.0, 9.0)] + [(0.0, 0.0)] * 6, True),
+        ([(0.0, 0.0)] * 6, True),
+    ],
+)
+def test_a_server_that_only_reads_prompts_is_not_stuck(rates: list[tuple[float, float]], stuck: bool) -> None:
+    facts = only("".join(_NEW.format(n, *pair) for n, pair in enumerate(rates))).facts
+    assert ("load.stuck_lines" in facts) is stuck
 
 
 def test_swapped_requests_are_counted() -> None:
