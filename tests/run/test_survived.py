@@ -161,3 +161,10 @@ def test_an_unnamed_process_is_of_no_engine() -> None:
         'Process Process-1:\nTraceback (most recent call last):\n  File "/x/sglang/srt/server.py", line 1, in f\nValueError: x\n'
     )
     assert run.engine == "sglang"
+
+
+def test_only_a_line_that_begins_with_it_tells_of_a_handshake_of_the_connector() -> None:
+    stats = "INFO 08-01 03:00:07 [loggers.py:236] Engine 000: Avg prompt throughput: 1.0 tokens/s, Avg generation throughput: 9.0 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 1.0%, Prefix cache hit rate: 0.0%\n"
+    said = "Handshake with c00824be-282f-4719-9aeb-120dcb516863 failed\n"
+    assert only(f"{stats}ERROR 08-01 03:00:08 [nixl_connector.py:1192] {said}").kinds["kv_transfer_failed"] == 1
+    assert "kv_transfer_failed" not in only(f"{stats}proxy: upstream says: {said}").kinds
