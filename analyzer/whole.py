@@ -7,8 +7,8 @@ import os
 import re
 import shutil
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from analyzer.errors import OutputError
@@ -17,6 +17,27 @@ SCRAP = ".part"
 """The ending of what is being written; what a killed process left ends in it too."""
 _FULL = 64 << 10
 """Bytes: with less room than this a writer's unclear error is taken for a full disk."""
+
+
+def check_place(path: Path, inputs: Iterable[str] = ()) -> None:
+    """Raises ``OutputError`` where no file can be put at ``path``, or where it is one of ``inputs``.
+
+    Asked before a long input is read: what is wrong with the place is known by then.
+    """
+    reason = None
+    with suppress(OSError, ValueError):  # whatever the system has against the name is said when it is written
+        if path.is_dir():
+            reason = os.strerror(errno.EISDIR)
+        elif not path.parent.is_dir():
+            reason = os.strerror(errno.ENOENT)
+        elif not os.access(path.parent, os.W_OK | os.X_OK):
+            reason = os.strerror(errno.EACCES)
+    if reason is not None:
+        raise OutputError(f"{path} cannot be written: {reason}")
+    for name in inputs:
+        with suppress(OSError, ValueError):
+            if path.samefile(name):
+                raise OutputError(f"{path} is the input itself: give the output another name")
 
 
 @contextmanager

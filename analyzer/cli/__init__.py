@@ -28,6 +28,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     except KeyboardInterrupt as error:
         _say(f"kvautopsy: {stopped(error)}")
         sys.exit(stopped(error).status)
+    except OSError as error:  # of --help and --version; a command's own are told by it
+        from analyzer.cli.streams import forget_output, refused
+
+        forget_output()
+        _say(f"kvautopsy: {refused(error)}")
+        sys.exit(2)
     except Exception as error:
         sys.exit(_say_usage(error))
     sys.exit(status if isinstance(status, int) else 0)

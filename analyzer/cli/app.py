@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import functools
 import importlib
-import os
 import sys
 from collections.abc import Callable
 from typing import Annotated, Any
@@ -15,7 +14,7 @@ from typer.core import TyperGroup
 from typer.main import get_command
 
 from analyzer.cli.stopping import stopped
-from analyzer.errors import UserError
+from analyzer.cli.streams import forget_output, refused
 
 SHORT = {
     "explain": "Say why the KV cache pool is the size it is, what caps concurrency, and what failed.",
@@ -71,22 +70,16 @@ def _leaving(command: Callable[..., int]) -> Callable[..., None]:
             status = command(*args, **kwargs)
             sys.stdout.flush()
         except BrokenPipeError:
-            _forget_output()
+            forget_output()
             status = 0
         except KeyboardInterrupt as error:  # typer would make it a silent exit
             raise stopped(error) from None
         except OSError as error:
-            _forget_output()
-            place = f"{error.filename}" if error.filename else "standard output"
-            raise UserError(f"{place}: {error.strerror or error}") from None
+            forget_output()
+            raise refused(error) from None
         raise typer.Exit(status)
 
     return leave
-
-
-def _forget_output() -> None:
-    """Drops what could not be written, of which Python would complain when it flushes at its end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _version(wanted: bool) -> None:

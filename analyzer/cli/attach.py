@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from analyzer.cli.common import DraftDir, FailOn, ModelDir, Output, RuleDirs, finish, options_from
+from analyzer.cli.common import DraftDir, FailOn, ModelDir, Output, RuleDirs, check_outputs, finish, options_from
 from analyzer.cli.follow import Format, Plain, View, view_of
 
 
@@ -33,6 +33,7 @@ def command(
     from analyzer.live.runner import container_feed, end_facts, end_text, make_view, run, say
 
     kind = view_of(view, plain, format)
+    check_outputs(output)
     options = options_from(model_dir=model_dir, draft_dir=draft_dir, rules=rules, url=url)
     followed = Container(container)
     session = run(container_feed(followed), replace(options, read_facts=None), make_view(kind, sys.stdout))

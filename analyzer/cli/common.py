@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
@@ -44,6 +45,16 @@ def paths_or_stdin(paths: list[str] | None) -> list[str]:
     if sys.stdin is None or sys.stdin.isatty():
         raise UserError("no log given: name a file, or pipe a log in (docker logs NAME 2>&1 | kvautopsy)")
     return ["-"]
+
+
+def check_outputs(output: list[Path] | None, inputs: Iterable[str] = ()) -> None:
+    """Raises ``UserError`` for an output that names no format, cannot be written or is one of ``inputs``."""
+    from analyzer.report.write import format_of
+    from analyzer.whole import check_place
+
+    for path in output or ():
+        format_of(path)
+        check_place(path, inputs)
 
 
 def options_from(
@@ -114,8 +125,16 @@ def finish(
     """Prints and writes ``report``; the exit status of contract.md."""
     from analyzer.report import print_report, write_report
 
+    status, failed = 0, None
+    try:
+        status = exit_status(report, fail_on, baseline)  # before a file is written: the baseline may be one of them
+    except UserError as error:
+        failed = error
     for path in output or ():
-        write_report(report, path)
+        try:
+            write_report(report, path)
+        except UserError as error:
+            failed = failed or error
     if format == "json-line":
         import json
 
@@ -124,7 +143,10 @@ def finish(
         typer.echo(json.dumps(to_json(report), ensure_ascii=False, separators=(",", ":")))
     else:
         print_report(report, format, noise=noise)
-    return exit_status(report, fail_on, baseline)
+    if failed is not None:  # said last: what was read is not lost with the file
+        sys.stdout.flush()
+        raise failed
+    return status
 
 
 def exit_status(report: Report, fail_on: str, baseline: Path | None = None) -> int:

@@ -26,11 +26,13 @@ def command(
     from analyzer.fleet.compare import compare
     from analyzer.fleet.compare_write import format_of, render, write
     from analyzer.pipeline import read_runs
+    from analyzer.whole import check_place
 
     if len(paths) < 2:
         raise UserError("compare needs two logs or more: kvautopsy compare A.log B.log")
     for place in output or ():
-        format_of(place)  # a wrong ending is said before anything is read
+        format_of(place)  # what is wrong with it is said before anything is read
+        check_place(place, paths)
     options = options_from(model_dir=model_dir)
     chosen = []
     for path in paths:

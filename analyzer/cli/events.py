@@ -28,6 +28,10 @@ def command(
         ),
     ] = None,
 ) -> int:
+    if unrecognised and (kind or output is not None):
+        raise UserError("--unrecognised lists what no grammar recognised: it takes neither --kind nor --output")
+    if output is not None and format != "text":
+        raise UserError("--output writes Parquet tables; for JSON lines in a file use --format jsonl > events.jsonl")
     for name in kind or ():
         _check(name)
     if output is not None:

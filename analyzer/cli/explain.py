@@ -21,10 +21,12 @@ from analyzer.cli.common import (
     Output,
     Paths,
     RuleDirs,
+    check_outputs,
     finish,
     options_from,
     paths_or_stdin,
 )
+from analyzer.errors import UserError
 
 
 def command(
@@ -58,11 +60,16 @@ def command(
         oom_killed=oom_killed, rules=rules, merge=merge, metrics=metrics, nvidia_smi=nvidia_smi,
         prometheus=prometheus, url=url,
     )  # fmt: skip
+    given = paths_or_stdin(paths)
     if why_not is not None:
         from analyzer.cli.why_not import explain_decision
 
-        return explain_decision(paths_or_stdin(paths), options, why_not)
-    given = paths_or_stdin(paths)
+        if output or format != "text":
+            raise UserError("--why-not prints how a rule was decided, as text; leave --format and --output out")
+        return explain_decision(given, options, why_not)
+    check_outputs(output, given)
+    if baseline is not None and not baseline.exists():
+        raise UserError(f"{baseline} cannot be read: no such file")
     report = explain(given, options)
     if format == "html" or any(path.suffix in (".html", ".htm") for path in output or ()):
         from analyzer.report.context import add_context

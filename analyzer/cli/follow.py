@@ -10,7 +10,7 @@ from typing import Annotated, Literal
 
 import typer
 
-from analyzer.cli.common import DraftDir, FailOn, ModelDir, Output, RuleDirs, finish, options_from
+from analyzer.cli.common import DraftDir, FailOn, ModelDir, Output, RuleDirs, check_outputs, finish, options_from
 
 View = Annotated[
     Literal["auto", "screen", "plain", "jsonl"],
@@ -37,6 +37,7 @@ def command(
     from analyzer.live.runner import file_feed, make_view, run, say
 
     kind = view_of(view, plain, format)
+    check_outputs(output, [path])
     options = options_from(model_dir=model_dir, draft_dir=draft_dir, rules=rules)
     if path != "-" and not Path(path).exists():
         say(f"{path} does not exist yet: waiting for it (Ctrl-C ends)")

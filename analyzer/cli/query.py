@@ -20,7 +20,10 @@ def command(
     limit: Annotated[int, typer.Option("--limit", min=1, help="Rows printed as text.")] = 50,
 ) -> int:
     from analyzer.fleet.query import export, query
+    from analyzer.whole import check_place
 
+    if output is not None:
+        check_place(output)
     frame = query(folder, sql)
     if output is not None:
         export(frame, output)

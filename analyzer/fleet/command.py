@@ -13,6 +13,7 @@ from analyzer.errors import OutputError, UserError
 from analyzer.fleet.audit import AuditOptions, AuditResult, audit
 from analyzer.fleet.worker import ReadOptions
 from analyzer.units import show_bytes
+from analyzer.whole import check_place
 
 if TYPE_CHECKING:
     from analyzer.fleet.worker import FileResult
@@ -43,6 +44,11 @@ def run_audit(
     folders = [p for p in outputs if p.suffix not in _EXPORTS | _PAGES]
     if len(folders) > 1:
         raise UserError("give one folder to -o; the other outputs are files (.csv .jsonl .html)")
+    for path in outputs:
+        if path.suffix in _EXPORTS:
+            check_place(path, paths)
+        elif path.suffix in _PAGES and path.is_dir():
+            raise OutputError(f"{path} cannot be written: it is a folder")
     with tempfile.TemporaryDirectory(prefix="kvautopsy-") as temporary:
         folder = folders[0] if folders else Path(temporary)
         if folder.exists() and not folder.is_dir():

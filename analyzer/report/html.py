@@ -41,7 +41,7 @@ def to_html(report: Report) -> str:
 
 def _input(report: Report, index: int) -> Html:
     item = report.inputs[index]
-    counts = f"{item.lines:,} lines: {item.recognised_lines:,} recognised, {item.unrecognised_lines:,} not"
+    counts = item.counts
     name = f"{item.source}: " if len(report.inputs) > 1 else ""
     return el("span", name + counts + (f" ({item.note})" if item.note else ""), class_="soft")
 

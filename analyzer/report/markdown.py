@@ -57,10 +57,7 @@ def block(lines: Iterable[str]) -> str:
 
 
 def _head(report: Report) -> str:
-    rows = [
-        f"{code(i.source)}: {i.lines:,} lines, {i.recognised_lines:,} recognised, {i.unrecognised_lines:,} not"
-        for i in report.inputs
-    ]
+    rows = [f"{code(i.source)}: {i.counts}" for i in report.inputs]
     return "\n".join(f"- {row}" for row in rows) if len(rows) > 1 else "".join(rows)
 
 

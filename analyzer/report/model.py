@@ -31,6 +31,12 @@ class InputSummary:
     unrecognised_lines: int = 0
     note: str = ""
 
+    @property
+    def counts(self) -> str:
+        """``104 lines: 97 recognised, 7 not``."""
+        lines = f"{self.lines:,} line" + "s" * (self.lines != 1)
+        return f"{lines}: {self.recognised_lines:,} recognised, {self.unrecognised_lines:,} not"
+
 
 @dataclass(slots=True)
 class FactRow:

@@ -49,7 +49,7 @@ def clip_path(path: str, width: int) -> str:
     if cells(path) <= width:
         return path
     name = path.rsplit("/", 1)[-1]
-    return clip(f"../{name}" if cells(name) + 3 <= width else name, width)
+    return clip(f".../{name}" if cells(name) + 4 <= width else name, width)
 
 
 def wrap(text: str, width: int) -> Iterator[str]:

@@ -67,7 +67,7 @@ def write(report: Report, sheet: Sheet, *, noise: bool = False) -> None:
 
 def _inputs(report: Report, sheet: Sheet) -> None:
     for number, item in enumerate(report.inputs):
-        counts = f"{item.lines:,} lines: {item.recognised_lines:,} recognised, {item.unrecognised_lines:,} not"
+        counts = item.counts
         said = counts + (f"   {report.seconds:.2f} s" if report.seconds and number == 0 else "")
         if sheet.width - len(said) >= NAME:
             sheet.add((clip_path(item.source, sheet.width - len(said) - 3), "bold"), ("   " + said, "dim"))

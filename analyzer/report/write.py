@@ -13,7 +13,7 @@ from analyzer.whole import write_whole
 TEXT_WIDTH = 100
 EXTENSIONS = {
     ".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown", ".sarif": "sarif",
-    ".sarif.json": "sarif", ".junit.xml": "junit", ".xml": "junit", ".json": "json", ".txt": "text", ".log": "text",
+    ".sarif.json": "sarif", ".junit.xml": "junit", ".xml": "junit", ".json": "json", ".txt": "text",
 }  # fmt: skip
 
 
