@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from analyzer.events import Event
 from analyzer.framing.record import Record
 from analyzer.run import signals, split
+from analyzer.run.answers import write_unexplained
 from analyzer.run.facts import Where
 from analyzer.run.failure_facts import add_failure_facts
 from analyzer.run.failures import FailureLog
@@ -323,6 +324,7 @@ class Building:
             run.facts.add("stage", run.stage, run.stages[run.stage])
         if cause is not None:
             add_failure_facts(run, cause, entry, startup)
+        write_unexplained(run, bool(log.entries))
         if closed:
             self._note_end(run)
         return run

@@ -146,6 +146,7 @@ VOCABULARY: dict[str, Spec] = {
     "limit.input": Spec("tokens", "the longest prompt that is accepted"),
     "limit.bound_by": Spec("name", "what bounds the running requests: state-slots, tokens, request, default, seqs"),
     "request.refused_tokens": Spec("tokens", "length of the longest request that was refused"),
+    "requests.failed_unexplained": Spec("requests", "answered with 5xx, while no line of the log tells of an error"),
     # speculation
     "spec.enabled": Spec("bool", "speculative decoding is configured"),
     "spec.method": Spec("name", "the speculative method, as resolved"),
