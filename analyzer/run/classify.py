@@ -76,7 +76,7 @@ _ENTRY_FUNCTIONS = frozenset({
     "_bootstrap", "run", "_main", "spawn_main", "main", "<module>", "run_engine_core", "run_mp_engine", "worker_main",
 })  # fmt: skip
 """Outermost functions of a process: a traceback of these alone repeats what was caught in them and raised again."""
-_DEVICE_TEXT = re.compile(r"CUDA|HIP error|NCCL|NPU |XPU |out of memory|CUBLAS|cuDNN|Triton|triton\.|memory leak")
+DEVICE_TEXT = re.compile(r"CUDA|HIP error|NCCL|NPU |XPU |out of memory|CUBLAS|cuDNN|Triton|triton\.|memory leak")
 """What no request handler of its own can raise: the engine runs in the same process and failed."""
 _CLIENT_LIBRARY = re.compile(r"/(?:openai|litellm|langchain\w*|requests|httpx|aiohttp|gradio|llama_index)/")
 _SERVER_FILE = re.compile(r"/(?:vllm|sglang|huggingface_hub|transformers|modelscope|ray|torch)/")
@@ -175,7 +175,7 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
 def _of_a_request(entry: Entry, head: str) -> bool:
     """Whether the exception was raised while one request was handled, outside the engine."""
     failure = entry.failure
-    if _DEVICE_TEXT.search(f"{failure.exception}: {failure.message}"):
+    if DEVICE_TEXT.search(f"{failure.exception}: {failure.message}"):
         return False
     starting = any(f.function == "<module>" or STARTUP_FUNCTIONS.match(f.function) for f in failure.frames)
     looping = any(f.function in ("run_engine_core", "run_busy_loop") for f in failure.frames)

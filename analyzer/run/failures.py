@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from analyzer.framing.record import Record
 from analyzer.run import signals
-from analyzer.run.classify import CLIENT_HEAD, Entry, classify
+from analyzer.run.classify import CLIENT_HEAD, DEVICE_TEXT, Entry, classify
 from analyzer.run.facts import Where
 from analyzer.run.foreign import is_foreign
 from analyzer.run.model import STAGES, Failure
@@ -265,6 +265,7 @@ class FailureLog:
         marked = [(entry, self._fate(entry, deaths)) for entry in self.entries]
         alive = [entry for entry, fate in marked if fate == "candidate" and not entry.noted]
         cause = self._cause(alive) or self._refused(marked) or self._last_resort(marked)
+        cause = _noted_before(cause, marked)
         result = []
         for entry, fate in marked:
             failure = replace(entry.failure)
@@ -358,6 +359,18 @@ class FailureLog:
 def _last_kind(failure: Failure) -> str:
     """Of a wrapper that nothing else explains: most point at an error elsewhere, a failed capture quotes its error."""
     return "exit" if failure.exception == "graph capture failed" else "elsewhere"
+
+
+def _noted_before(cause: Entry | None, marked: list[tuple[Entry, str]]) -> Entry | None:
+    """What failed on the device and was only noted, just before an end that gives no reason; else ``cause``."""
+    if cause is None or cause.code is not None or not (cause.failure.kind == "killed" or cause.failure.wrapper):
+        return cause
+    noted = [
+        e for e, fate in marked
+        if fate == "candidate" and e.noted and e.order < cause.order and _near(e, cause)
+        and DEVICE_TEXT.search(f"{e.failure.exception}: {e.failure.message}")
+    ]  # fmt: skip
+    return noted[-1] if noted else cause
 
 
 def _near(a: Entry, b: Entry) -> bool:

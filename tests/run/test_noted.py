@@ -113,3 +113,21 @@ def test_alone_it_is_all_there_is() -> None:
     run = read(_printed(_ENTRY))
     assert run.failure is not None
     assert run.failure.cut
+
+
+_FAULT = """step failed
+Traceback (most recent call last):
+  File "/usr/lib/python3/site-packages/vllm/v1/worker/gpu_model_runner.py", line 1190, in execute_model
+    torch.cuda.synchronize()
+RuntimeError: CUDA error: an illegal memory access was encountered"""
+
+
+def test_a_fault_of_the_device_that_was_only_noted_explains_the_death_behind_it() -> None:
+    died = line("Engine core proc EngineCore_DP0 died unexpectedly, shutting down client.", level="ERROR")
+    run = read(_START + _logged(_FAULT, "WARNING") + died)
+    assert run.failure is not None
+    assert run.failure.exception == "RuntimeError"
+    run = read(_START + _logged(_IMPORT, "WARNING") + died)
+    assert run.failure is not None
+    assert run.failure.kind == "killed"
+    assert read(_START + _logged(_FAULT, "WARNING")).failure is None
