@@ -119,8 +119,8 @@ class Building:
 
     @property
     def stop(self) -> Where | None:
-        """Where somebody asked the server to stop."""
-        return self.log.stop[1] if self.log.stop else None
+        """Where somebody asked the server to stop, or the engine ended its workers without saying why."""
+        return self.log.stop[1] if self.log.stop else self.log.ended
 
     @property
     def ready(self) -> Where | None:

@@ -13,18 +13,17 @@ from dataclasses import replace
 
 from analyzer.framing.record import Record
 from analyzer.run import signals
-from analyzer.run.classify import CLIENT_HEAD, DEVICE_TEXT, Entry, classify
+from analyzer.run.classify import CLIENT_HEAD, Entry, classify
 from analyzer.run.facts import Where
 from analyzer.run.foreign import is_foreign
 from analyzer.run.model import STAGES, Failure
+from analyzer.run.noted import near, noted_before
 from analyzer.run.signals import Signal
 from analyzer.run.tracebacks import Link, Traceback, exception_line, parse
 
 _LIMIT = 400
 _TEXT = 20_000
 _SPANS = 200
-_WINDOW_SECONDS = 180.0
-_WINDOW_RECORDS = 600
 _LONELY_STAGE = STAGES.index("weights")
 """The last stage that one rank can reach without the others."""
 
@@ -60,6 +59,7 @@ class FailureLog:
         self._heads: dict[tuple[int | None, str, str], tuple[int, str]] = {}
         self._ready: int | None = None
         self._refusal: Entry | None = None
+        self._ended: tuple[float, Where] | None = None
 
     # what is seen
 
@@ -154,9 +154,14 @@ class FailureLog:
 
     def signal(self, record: Record, signal: Signal, order: int, stage: str, ready: bool) -> None:
         """Takes a line that bears on life and death."""
-        if signal.kind == signals.STOP or signal.code in (-15, 143):
+        if signal.kind == signals.ENDED:
+            self._ended = (order, Where.of(record, signal.index))
+        elif signal.kind == signals.STOP or signal.code in (-15, 143):
             self._note_stop(order, record, signal)
-            return
+        else:
+            self._fail(record, signal, order, stage, ready)
+
+    def _fail(self, record: Record, signal: Signal, order: int, stage: str, ready: bool) -> None:
         kind = {
             signals.DEATH: "killed", signals.KILL: "killed", signals.WATCHDOG: "watchdog", signals.WRAPPER: "exit",
         }.get(signal.kind, "exit")  # fmt: skip
@@ -197,6 +202,11 @@ class FailureLog:
         classify(entry, None, self.entries)
         self._add(entry, record)
         return True
+
+    @property
+    def ended(self) -> Where | None:
+        """Where the engine ended its workers for a reason not in the log, if nothing was served after."""
+        return self._ended[1] if self._ended is not None and not self._after(self._ended[0]) else None
 
     # how it is kept
 
@@ -241,7 +251,7 @@ class FailureLog:
         result = FailureLog()
         result.stop, result._served, result._ready = self.stop, list(self._served), self._ready
         result._progress = list(self._progress)
-        result._refusal = self._refusal or other._refusal
+        result._refusal, result._ended = self._refusal or other._refusal, self._ended or other._ended
         result._by_key, result.entries = dict(self._by_key), list(self.entries)
         end = max([0.0, *(e.order for e in self.entries), *self._served, *([self.stop[0]] if self.stop else [])]) + 1
         for number, entry in enumerate(other.entries):
@@ -265,7 +275,7 @@ class FailureLog:
         marked = [(entry, self._fate(entry, deaths)) for entry in self.entries]
         alive = [entry for entry, fate in marked if fate == "candidate" and not entry.noted]
         cause = self._cause(alive) or self._refused(marked) or self._last_resort(marked)
-        cause = _noted_before(cause, marked)
+        cause = noted_before(cause, marked)
         result = []
         for entry, fate in marked:
             failure = replace(entry.failure)
@@ -328,7 +338,7 @@ class FailureLog:
         first = alive[0]
         unnamed = first.failure.kind == "killed" and first.code is None and first.failure.exception != signals.HOST_OOM
         if first.soft or unnamed or first.failure.cut:
-            return next((e for e in alive if e.hard_exception and _near(first, e)), first)
+            return next((e for e in alive if e.hard_exception and near(first, e)), first)
         return first
 
     @staticmethod
@@ -336,7 +346,7 @@ class FailureLog:
         """For native code that failed without an exception: the exception with which the engine then ended."""
         if cause.failure.kind != "exit":
             return ()
-        end = next((e for e in alive if e.order > cause.order and e.hard_exception and _near(cause, e)), None)
+        end = next((e for e in alive if e.order > cause.order and e.hard_exception and near(cause, e)), None)
         return end.failure.where[:1] if end else ()
 
     def _refused(self, marked: list[tuple[Entry, str]]) -> Entry | None:
@@ -353,30 +363,13 @@ class FailureLog:
 
     def _last_resort(self, marked: list[tuple[Entry, str]]) -> Entry | None:
         """Only wrappers are left: the cause is elsewhere, and the first wrapper stands for it."""
-        return next((e for e, fate in marked if fate == "wrapper" and not e.teardown), None)
+        left = (e for e, fate in marked if fate == "wrapper" and not e.teardown)
+        return next((e for e in left if not self._after(e.order)), None)
 
 
 def _last_kind(failure: Failure) -> str:
     """Of a wrapper that nothing else explains: most point at an error elsewhere, a failed capture quotes its error."""
     return "exit" if failure.exception == "graph capture failed" else "elsewhere"
-
-
-def _noted_before(cause: Entry | None, marked: list[tuple[Entry, str]]) -> Entry | None:
-    """What failed on the device and was only noted, just before an end that gives no reason; else ``cause``."""
-    if cause is None or cause.code is not None or not (cause.failure.kind == "killed" or cause.failure.wrapper):
-        return cause
-    noted = [
-        e for e, fate in marked
-        if fate == "candidate" and e.noted and e.order < cause.order and _near(e, cause)
-        and DEVICE_TEXT.search(f"{e.failure.exception}: {e.failure.message}")
-    ]  # fmt: skip
-    return noted[-1] if noted else cause
-
-
-def _near(a: Entry, b: Entry) -> bool:
-    if a.time is not None and b.time is not None:
-        return abs(a.time - b.time) <= _WINDOW_SECONDS
-    return abs(a.order - b.order) <= _WINDOW_RECORDS
 
 
 def _bounded(text: str) -> str:

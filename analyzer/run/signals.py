@@ -23,6 +23,8 @@ STOP = "stop"
 """Somebody asked the server to stop."""
 REFUSAL = "refusal"
 """The sentence of an exception that ends a start-up, without its name; it counts where nothing else does."""
+ENDED = "ended"
+"""The engine ended its own workers: told to stop, or because it failed."""
 WRAPPER = "wrapper"
 """A closing or heading sentence that points at another failure."""
 
@@ -165,10 +167,8 @@ def signal_of(event: Event) -> Signal | None:
         return None  # an ordinary clip; a negative profile means that there is no memory at all
     if event.kind == "container_exit" and (code is None or code >= 0):
         return None  # an ordinary status: what failed said so itself
-    if code == -15 and event.kind == "worker_died":
-        return None  # the engine ends its workers like this, whether it was told to stop or has failed itself
     if code == -15:
-        kind = STOP
+        kind = ENDED if event.kind == "worker_died" else STOP
     elif kind == DEATH and code is not None and code >= 0:
         kind = WRAPPER  # it ended by itself: its own error says why, where the log holds it
     lines = event.record.text.split("\n")

@@ -60,4 +60,6 @@ def test_a_worker_that_the_engine_ended_is_no_stop() -> None:
     assert run.outcome == "crashed at runtime"
     assert run.failure is not None
     assert run.failure.cut
-    assert read(_STATS + died).failure is None
+    run = read(_STATS + died)
+    assert (run.outcome, run.failure) == ("stopped", None)
+    assert read(_STATS + died + _STATS).outcome == "serving"

@@ -168,3 +168,27 @@ def test_only_a_line_that_begins_with_it_tells_of_a_handshake_of_the_connector()
     said = "Handshake with c00824be-282f-4719-9aeb-120dcb516863 failed\n"
     assert only(f"{stats}ERROR 08-01 03:00:08 [nixl_connector.py:1192] {said}").kinds["kv_transfer_failed"] == 1
     assert "kv_transfer_failed" not in only(f"{stats}proxy: upstream says: {said}").kinds
+
+
+_SERVING = "INFO 08-01 03:00:07 [loggers.py:236] Engine 000: Avg prompt throughput: 1.0 tokens/s, Avg generation throughput: 9.0 tokens/s, Running: 1 reqs, Waiting: 0 reqs, GPU KV cache usage: 1.0%, Prefix cache hit rate: 0.0%\n"
+_RAY = "(raylet) A worker died or was killed while executing a task by an unexpected system error. To troubleshoot the problem, check the logs for the dead worker.\n"
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "CUDA error (csrc/x.cu:97): an illegal memory access was encountered",
+        "nvshmem initialization failed, exiting",
+        "Abort was called at 84 line in file:",
+    ],
+)
+def test_what_another_program_quotes_ends_no_server(said: str) -> None:
+    run = only(f"{_SERVING}client says: {said}\n")
+    assert (run.outcome, run.failure) == ("serving", None)
+
+
+def test_a_task_of_ray_that_died_beside_a_server_that_goes_on() -> None:
+    assert only(_SERVING + _RAY + _SERVING).failure is None
+    run = only(_SERVING + _RAY)
+    assert run.failure is not None
+    assert run.failure.kind == "elsewhere"
