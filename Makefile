@@ -13,6 +13,7 @@ setup: $(BIN)/.ready
 
 $(BIN)/.ready: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit("kvautopsy needs Python 3.11 or later, this is " + sys.version.split()[0] + "; run: make PYTHON=python3.12 ...") if sys.version_info < (3, 11) else None'
+	@echo "Setting up $(VENV); this takes a minute the first time." >&2
 	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable '.[test]'
 	@$(BIN)/python -m compileall -q analyzer

@@ -236,18 +236,23 @@ def read(paths: Sequence[str], options: Options | None = None) -> Analysis:
     from analyzer.sources import open_sources
 
     analysis = Analysis(options or Options())
+    refused: UserError | None = None
     for source in open_sources(paths):
         reader = analysis.reader(source.name)
         try:
             for chunk in gathered(source.chunks()):
                 reader.feed(chunk)
         except UserError as error:
-            if not reader.framer.lines:
+            if source.error is None and not reader.framer.lines:
                 raise
-            reader.summary.note = f"not read to its end: {error}"  # a cut archive: what it held counts
+            refused = refused or source.error
+            # A cut archive: what it held counts. One file of a folder: the others do.
+            reader.summary.note = f"not read{' to its end' * (source.error is None)}: {error}"
         reader.close()
         reader.summary.note = "; ".join(n for n in (reader.summary.note, *source.notes) if n)
     if not any(i.lines or i.bytes for i in analysis.inputs):
+        if refused is not None:
+            raise refused
         names = ", ".join(i.source for i in analysis.inputs) or "the input"
         raise UserError(f"{names} is empty: give a log that an SGLang or vLLM server printed", status=3)
     return analysis

@@ -79,3 +79,8 @@ def number_or_text(text: str) -> int | float | str:
         except ValueError:
             continue
     return text
+
+
+def several(number: int, noun: str) -> str:
+    """``1 run``, ``1,200 runs``: a number with its noun."""
+    return f"{number:,} {noun}{'s' * (number != 1)}"

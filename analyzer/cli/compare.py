@@ -22,6 +22,7 @@ def command(
     ] = None,
 ) -> int:
     from analyzer.cli.common import options_from
+    from analyzer.cli.streams import patience
     from analyzer.errors import UserError
     from analyzer.fleet.compare import compare
     from analyzer.fleet.compare_write import format_of, render, write
@@ -36,7 +37,8 @@ def command(
     options = options_from(model_dir=model_dir)
     chosen = []
     for path in paths:
-        runs = [run for run in read_runs([path], options) if run.engine]
+        with patience([path]):
+            runs = [run for run in read_runs([path], options) if run.engine]
         if not runs:
             raise UserError(f"{path} holds no run of SGLang or vLLM", status=3)
         chosen.append(next((r for r in reversed(runs) if "pool.tokens" in r.facts), runs[-1]))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from contextlib import nullcontext
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Annotated, Literal
@@ -10,6 +11,7 @@ from typing import Annotated, Literal
 import typer
 
 from analyzer.cli.common import Paths, paths_or_stdin
+from analyzer.cli.streams import patience
 from analyzer.errors import UserError
 
 
@@ -34,22 +36,24 @@ def command(
         raise UserError("--output writes Parquet tables; for JSON lines in a file use --format jsonl > events.jsonl")
     for name in kind or ():
         _check(name)
+    given = paths_or_stdin(paths)
     if output is not None:
-        return _export(paths_or_stdin(paths), output, frozenset(kind or ()))
+        return _export(given, output, frozenset(kind or ()))
     from analyzer.listing import all_events, list_events, list_unrecognised
 
     found = 0
     kinds = frozenset(kind or ())
     texts: Iterable[str]
     if unrecognised:
-        texts = (f"{line}\n" for line in list_unrecognised(paths_or_stdin(paths), format))
+        texts = (f"{line}\n" for line in list_unrecognised(given, format))
     elif format == "jsonl":
-        texts = all_events(paths_or_stdin(paths), kinds)
+        texts = all_events(given, kinds)
     else:
-        texts = (f"{line}\n" for line in list_events(paths_or_stdin(paths), format, kinds))
-    for text in texts:
-        found += 1
-        typer.echo(text, nl=False)
+        texts = (f"{line}\n" for line in list_events(given, format, kinds))
+    with patience(given) if unrecognised else nullcontext():
+        for text in texts:
+            found += 1
+            typer.echo(text, nl=False)
     if kind and not found and not unrecognised:
         typer.echo(f"no line of the input is of the kind {' or '.join(kind)}", err=True)
     return 0 if found or unrecognised else 3
@@ -69,7 +73,8 @@ def _export(paths: list[str], folder: Path, kinds: frozenset[str]) -> int:
     """Writes tables and says what they hold."""
     from analyzer.bulk.export import export
 
-    rows = export(paths, folder, kinds)
+    with patience(paths):
+        rows = export(paths, folder, kinds)
     for (engine, kind), count in sorted(rows.items(), key=lambda item: -item[1]):
         typer.echo(f"{count:>12,}  {folder / f'{engine}.{kind}'}")
     typer.echo(f"{sum(rows.values()):>12,}  events of {len(rows)} kinds in {folder}")

@@ -26,6 +26,7 @@ from analyzer.cli.common import (
     options_from,
     paths_or_stdin,
 )
+from analyzer.cli.streams import patience
 from analyzer.errors import UserError
 
 
@@ -70,7 +71,8 @@ def command(
     check_outputs(output, given)
     if baseline is not None and not baseline.exists():
         raise UserError(f"{baseline} cannot be read: no such file")
-    report = explain(given, options)
+    with patience(given):
+        report = explain(given, options)
     if format == "html" or any(path.suffix in (".html", ".htm") for path in output or ()):
         from analyzer.report.context import add_context
 

@@ -12,6 +12,7 @@ from typing import Annotated, Literal
 import typer
 
 from analyzer.cli.common import DraftDir, ModelDir, Paths, options_from, paths_or_stdin
+from analyzer.cli.streams import patience
 
 MARKS = {"proved": "yes", "refuted": "NO", "no evidence": "?", "not needed": "-"}
 
@@ -31,7 +32,9 @@ def command(
     from analyzer.redact import clean
 
     options = options_from(model_dir=model_dir, draft_dir=draft_dir, metrics=metrics, url=url)
-    analysis = read(paths_or_stdin(paths), options)
+    given = paths_or_stdin(paths)
+    with patience(given):
+        analysis = read(given, options)
     proofs = [prove(run) for run in analysis.runs()]
     if format == "json":
         typer.echo(clean(json.dumps([as_json(p) for p in proofs], indent=1, default=str)))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
+from analyzer.cli.streams import patience
 from analyzer.redact import clean
 
 if TYPE_CHECKING:
@@ -18,7 +19,8 @@ def explain_decision(paths: Sequence[str], options: Options, rule: str) -> int:
     from analyzer.pipeline import read
     from analyzer.sizing import model_for
 
-    analysis = read(paths, options)
+    with patience(paths):
+        analysis = read(paths, options)
     runs = analysis.runs()
     for run in runs:
         if len(runs) > 1:

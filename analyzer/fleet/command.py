@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from analyzer.errors import OutputError, UserError
 from analyzer.fleet.audit import AuditOptions, AuditResult, audit
 from analyzer.fleet.worker import ReadOptions
-from analyzer.units import show_bytes
+from analyzer.units import several, show_bytes
 from analyzer.whole import check_place
 
 if TYPE_CHECKING:
@@ -73,7 +73,7 @@ def run_audit(
 
                 write_page(folder, summary, path, pages)
         if not summary.totals["runs"]:
-            _say(f"nothing recognised in {len(result.errors)} files", result)
+            _say(f"nothing recognised in {several(len(result.errors), 'file')}", result)
             return 3
         if fail_on != "never":
             from analyzer.report.model import SEVERITIES

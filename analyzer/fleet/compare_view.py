@@ -87,10 +87,14 @@ def meaning_of(name: str) -> str:
 
 
 def arrow(share: Share) -> str:
-    """``16.16 GiB -> 21.69 GiB``; empty for what has no values of its own."""
+    """``16.16 GiB -> 21.69 GiB``, to the last byte where they look alike; empty for what has no values of its own."""
     if share.before is None or share.after is None:
         return ""
-    return f"{show(share.before, share.unit)} -> {show(share.after, share.unit)}"
+    before, after = show(share.before, share.unit), show(share.after, share.unit)
+    if before == after:  # what counts is behind the digits that are shown elsewhere
+        exact = [f"{value:,.10g}" if isinstance(value, int | float) else value for value in (share.before, share.after)]
+        before, after = exact[0], f"{exact[1]} {share.unit}"
+    return f"{before} -> {after}"
 
 
 def cells(row: Difference) -> tuple[str, str, str]:

@@ -11,6 +11,7 @@ from analyzer.fleet.summary import Summary, load, version_column
 from analyzer.fleet.versions import NO_VERSION, span_of_label
 from analyzer.redact import clean
 from analyzer.report.markup import Html, asset, el, join, page
+from analyzer.units import several
 from analyzer.whole import write_whole
 
 if TYPE_CHECKING:
@@ -39,12 +40,12 @@ def fleet_page(folder: Path, summary: Summary, path: Path, pages: Path | None = 
     """The page as text."""
     runs = load(folder, "runs").with_columns(version_column().alias("version"))
     t = summary.totals
-    title = f"{t['runs']:,} runs in {t['files']:,} files"
+    title = f"{several(t['runs'], 'run')} in {several(t['files'], 'file')}"
     body = join(
         el(
             "header",
             el("h1", title),
-            el("span", f"{t['failed']:,} failed, {t['findings']:,} findings", class_="soft"),
+            el("span", f"{t['failed']:,} failed, {several(t['findings'], 'finding')}", class_="soft"),
             class_="top",
         ),
         el(
@@ -74,7 +75,7 @@ def _causes(causes: pl.DataFrame) -> Html | None:
         cells += [
             el("button", str(cause), type="button", data_cause=str(cause)),
             el("svg", bar, role="img", aria_label=f"{cause}: {count} runs"),
-            el("span", f"{count:,} run{'s' if count != 1 else ''}{cost}"),
+            el("span", several(count, "run") + cost),
         ]
     return el("section", el("h3", "Causes"), el("div", *cells, class_="bars"))
 
@@ -178,8 +179,17 @@ def _cell(row: dict[str, Any], column: str, numeric: bool, linked: dict[str, str
             "td", el("span", str(value), class_=_OUTCOMES.get(str(value), "bad" if "crash" in str(value) else "soft"))
         )
     if column == "flags":
-        value = short_flags(str(value or ""))
+        return el("td", _flags(str(value or "")))
     return el("td", clean(str(value if value is not None else "")))
+
+
+def _flags(value: str) -> Html | None:
+    """The launch arguments, folded: a launch has dozens, and they would make each row a screen high."""
+    flags = clean(short_flags(value)).split()
+    if not flags:
+        return None
+    told = f"{len(flags)} flag{'s' * (len(flags) != 1)}"
+    return el("details", el("summary", told), el("p", " ".join(flags)), class_="flags")
 
 
 def _frame(title: str, frame: pl.DataFrame, most: int = 200) -> Html | None:

@@ -6,7 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from analyzer.redact import clean
-from analyzer.units import show
+from analyzer.units import several, show
 
 if TYPE_CHECKING:
     import polars as pl
@@ -20,9 +20,11 @@ _NUMERIC = {"runs", "lost_tokens", "least", "median", "most", "pool_tokens", "be
 def print_summary(summary: Summary, console: Console, limit: int = 12) -> None:
     """The summary, each table cut to ``limit`` rows with what was left out named."""
     t = summary.totals
-    silent = f", {t['other']:,} files hold nothing of either engine" if t["other"] else ""
+    hold = "holds" if t["other"] == 1 else "hold"
+    silent = f", {several(t['other'], 'file')} {hold} nothing of either engine" if t["other"] else ""
+    held = f"{several(t['runs'], 'run')} in {several(t['files'], 'file')}"
     console.print(
-        f"\n{t['runs']:,} runs in {t['files']:,} files: {t['failed']:,} failed, {t['findings']:,} findings{silent}\n",
+        f"\n{held}: {t['failed']:,} failed, {several(t['findings'], 'finding')}{silent}\n",
         highlight=False,
     )
     tables = (

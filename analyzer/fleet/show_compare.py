@@ -21,7 +21,7 @@ def print_comparison(result: Comparison, console: Console) -> None:
     line(f"\nA  {name_of(result.before)}\nB  {name_of(result.after)}\n")
     line(f"POOL   {pools_of(result)}\n" if result.change is not None else NO_POOL)
     if result.shares:
-        line("WHY                                                     tokens")
+        line(f"{'WHY':60}{'tokens':>14}")
         for step in steps_of(result):
             line(f"  {step.name:28} {step.what:28} {step.tokens:>+14,.0f}")
             for item in step.more:  # on lines of their own: they would break the columns

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import select
+import stat
 import sys
 import threading
 from collections.abc import Iterator
@@ -12,6 +13,7 @@ from pathlib import Path
 from typing import BinaryIO
 
 from analyzer.errors import UserError
+from analyzer.sources.streams import compression, is_zip
 
 CHUNK = 1 << 18
 """Bytes of one read; so many at once are a backlog, which is then read in pieces of up to ``MOST``."""
@@ -59,13 +61,27 @@ def _open(path: Path, must_exist: bool) -> BinaryIO | None:
     try:
         if path.is_dir():
             raise UserError(f"{path} is a folder: name the log file in it")
-        return path.open("rb", buffering=0)
+        file = path.open("rb", buffering=0)
+        if stat.S_ISREG(path.stat().st_mode) and (kind := _packed(file)):
+            file.close()
+            raise UserError(f"{path} is {kind} and does not grow line by line: kvautopsy explain {path}", status=3)
+        return file
     except FileNotFoundError:
         if must_exist:
             raise UserError(f"{path}: no such file", status=3) from None
         return None
     except OSError as error:
         raise UserError(f"cannot read {path}: {error.strerror or error}", status=3) from None
+
+
+def _packed(file: BinaryIO) -> str:
+    """What a file is that holds lines only after unpacking; nothing for a log. It is read from its start after this."""
+    head = file.read(8)
+    file.seek(0)
+    if is_zip(head):
+        return "a zip archive"
+    kind = compression(head)
+    return f"{kind} data" if kind else ""
 
 
 def _next(path: Path, file: BinaryIO) -> BinaryIO | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 from analyzer.report import view
@@ -10,6 +11,8 @@ from analyzer.report.markup import Html, asset, el, join, page
 from analyzer.report.model import Evidence, Finding, Report, RunReport, UndecidedRow
 from analyzer.units import GIB, show
 
+_FLAG = re.compile(r"(?<![\w-])(--[a-z][\w-]{0,39}(?![\w-]))")
+"""An engine's flag in a sentence; one that would not fit a telephone's screen may be broken."""
 _OUTCOMES = {
     "serving": "good", "stopped": "good", "degraded": "warn", "crashed at startup": "bad", "crashed at runtime": "bad",
 }  # fmt: skip
@@ -196,10 +199,16 @@ def _finding(finding: Finding, run: RunReport) -> Html:
         el("p", finding.summary) if finding.summary else None,
         el("p", f"({finding.note})", class_="tags") if finding.note else None,
         *[_proof(e, lines, run) for e, lines in view.grouped(finding.evidence)],
-        el("p", el("b", "Fix: "), finding.fix, class_="fix") if finding.fix else None,
+        el("p", el("b", "Fix: "), _unbroken(finding.fix), class_="fix") if finding.fix else None,
         *[_link(url) for url in finding.see],
         class_=f"finding is-{kind}" + (" follows" if finding.explained_by else ""),
     )
+
+
+def _unbroken(text: str) -> Html:
+    """``text`` in which no line ends between the hyphens of an engine's flag."""
+    parts = _FLAG.split(text)
+    return join(*(el("span", part, class_="flag") if n % 2 else part for n, part in enumerate(parts)))
 
 
 def _link(url: str) -> Html:

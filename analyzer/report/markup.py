@@ -62,6 +62,7 @@ def page(title: str, body: Html, *, styles: str, script: str = "") -> str:
     )
     head = join(
         el("meta", charset="utf-8"),
+        el("meta", name="generator", content="kvautopsy"),
         Html(f'<meta http-equiv="Content-Security-Policy" content="{escape(policy)}">'),
         el("meta", name="viewport", content="width=device-width, initial-scale=1"),
         el("meta", name="color-scheme", content="light dark"),

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from analyzer.units import several
+
 SCHEMA = "kvautopsy.report/1"
 SEVERITIES = ("critical", "warning", "info")
 
@@ -34,8 +36,7 @@ class InputSummary:
     @property
     def counts(self) -> str:
         """``104 lines: 97 recognised, 7 not``."""
-        lines = f"{self.lines:,} line" + "s" * (self.lines != 1)
-        return f"{lines}: {self.recognised_lines:,} recognised, {self.unrecognised_lines:,} not"
+        return f"{several(self.lines, 'line')}: {self.recognised_lines:,} recognised, {self.unrecognised_lines:,} not"
 
 
 @dataclass(slots=True)

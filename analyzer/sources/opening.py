@@ -16,6 +16,7 @@ from analyzer.errors import UserError
 from analyzer.sources.exports import entries_of_exports
 from analyzer.sources.limits import DEFAULT, Limits, Meter
 from analyzer.sources.newest_first import in_order
+from analyzer.sources.own import is_report
 from analyzer.sources.remote import is_remote, objects, unreachable
 from analyzer.sources.source import Source
 from analyzer.sources.streams import Peekable, compression, decompressed, is_binary, is_tar, is_zip, text_chunks
@@ -33,11 +34,11 @@ def open_sources(
 ) -> Iterator[Source]:
     """The logs that ``paths`` name, in the order given; folders are walked in sorted order.
 
-    Of a folder or an archive, hidden and binary members are left out.
+    Of a folder or an archive, hidden and binary members and this program's own reports are left out.
 
-    What cannot be opened raises ``UserError`` with status 3; with ``keep_errors`` it becomes a source whose ``error``
-    is set and the next one follows. What log services export is read entry by entry, and a log that was printed newest
-    first is turned round, unless ``as_it_stands``.
+    What cannot be opened raises ``UserError`` with status 3; with ``keep_errors``, and below a folder, it becomes a
+    source whose ``error`` is set and the next one follows. What log services export is read entry by entry, and a log
+    that was printed newest first is turned round, unless ``as_it_stands``.
     """
     for path in paths:
         name = os.fspath(path)
@@ -76,8 +77,6 @@ def _open(name: str, limits: Limits, keep_errors: bool) -> Iterator[Source]:
             try:
                 yield from _file(str(file), limits, named_by_user=False)
             except UserError as error:
-                if not keep_errors:
-                    raise
                 yield Source(str(file), lambda: iter(()), error)
     else:
         yield from _file(name, limits)
@@ -166,6 +165,10 @@ def _unpack(
     head = stream.peek()
     kind = compression(head)
     if not kind and not is_tar(head) and not is_zip(head):
+        if is_report(head):
+            if meter.named_by_user:
+                raise UserError(f"{name}: a report that kvautopsy wrote; give the log itself", status=3)
+            return
         if meter.named_by_user or not is_binary(head):
             yield Source(name, again or (lambda: text_chunks(stream)))
         return

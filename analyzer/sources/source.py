@@ -13,7 +13,8 @@ class Source:
     """A log to read. ``name`` is what the user gave, with ``!member`` for what lies in an archive.
 
     A member of an archive must be read before the next source is asked for, standard input and pipes can be read only
-    once. ``error`` is set on a source that could not be opened (only with ``open_sources(..., keep_errors=True)``).
+    once. ``error`` is set on a source that could not be opened: below a folder, or with ``open_sources(...,
+    keep_errors=True)``.
     """
 
     name: str

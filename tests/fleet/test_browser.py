@@ -28,6 +28,8 @@ def test_the_fleet_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
       const shown = () => [...table.tBodies[0].rows].filter((r) => !r.hidden);
       const pools = () => shown().map((r) => Number(r.cells[5].dataset.value)).filter((n) => !Number.isNaN(n));
       seen.links = [...table.querySelectorAll('a')].map((a) => a.getAttribute('href'));
+      seen.high = Math.max(...shown().map((r) => r.getBoundingClientRect().height));
+      seen.flags = table.querySelector('.flags').textContent;
       table.tHead.rows[0].cells[5].querySelector('button').click(); seen.up = pools();
       table.tHead.rows[0].cells[5].querySelector('button').click(); seen.down = pools();
       seen.sort = table.tHead.rows[0].cells[5].getAttribute('aria-sort');
@@ -45,6 +47,8 @@ def test_the_fleet_page(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert found["up"] == sorted(found["up"]) and len(found["up"]) > 10
     assert found["down"] == found["up"][::-1]
     assert found["sort"] == "descending"
+    assert found["high"] < 100  # the many launch arguments are folded
+    assert " flags" in found["flags"] and "mem_fraction_static=" in found["flags"]
     assert found["vllm"] == 7
     assert found["cause"] and set(found["cause"]) == {"pool-cell-inflation"}
     assert found["count"] == f"{len(found['cause'])} of 17 runs"

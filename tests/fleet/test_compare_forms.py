@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from analyzer.fleet.compare import Comparison, Difference, Share, compare
-from analyzer.fleet.compare_view import steps_of, verdict_of
+from analyzer.fleet.compare_view import arrow, steps_of, verdict_of
 from analyzer.fleet.compare_write import render
 from analyzer.pipeline import read_runs
 from analyzer.resources import data_dir
@@ -209,3 +209,14 @@ def test_the_page_in_a_browser(both: list[Comparison], tmp_path: Path) -> None:
     assert console == []
     assert dom.count('class="whole"') == 6
     assert "<article" in dom and "not explained" in dom
+
+
+def test_the_heading_of_the_tokens_stands_over_them() -> None:
+    page = render([compare(one(A), one(B))], "text").splitlines()
+    head = next(number for number, line in enumerate(page) if line.startswith("WHY"))
+    assert len(page[head]) == len(page[head + 1]) and page[head].endswith("tokens")
+
+
+def test_values_that_look_alike_are_shown_to_the_last_byte() -> None:
+    assert arrow(Share("state.slot_bytes", 38485000.0, 38485250.0, 198, "bytes")) == "38,485,000 -> 38,485,250 bytes"
+    assert arrow(Share("x", 2.0 * 2**30, 3.0 * 2**30, 1, "bytes")) == "2.00 GiB -> 3.00 GiB"

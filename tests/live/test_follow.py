@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import io
 import json
 import os
@@ -15,6 +16,7 @@ from pathlib import Path
 
 import pytest
 
+from analyzer.errors import UserError
 from analyzer.live import tail
 from analyzer.live.runner import JsonLines
 from analyzer.live.session import Session
@@ -217,6 +219,15 @@ def test_interrupt_prints_the_report(path: Path) -> None:
     assert b"WHERE 139.13 GiB WENT" in out
     assert b"Traceback" not in error
     assert process.returncode == 1
+
+
+def test_what_has_to_be_unpacked_does_not_grow(path: Path) -> None:
+    for content, what in ((gzip.compress(b"a line\n"), "gzip data"), (b"PK\x03\x04", "a zip archive")):
+        path.write_bytes(content)
+        with pytest.raises(UserError, match=f"is {what} .*kvautopsy explain"):
+            next(tail.follow_file(path, threading.Event()))
+    path.write_bytes(b"\x1f")  # the first byte of a log, whatever it is
+    assert next(tail.follow_file(path, threading.Event())) == b"\x1f"
 
 
 def test_a_broken_pipe_ends_quietly(path: Path) -> None:

@@ -106,3 +106,11 @@ def test_text_is_escaped_unless_it_was_made_as_markup() -> None:
 def test_style_and_script_are_admitted_by_their_digest() -> None:
     assert page("t", Html("<p></p>"), styles="p{}") != page("t", Html("<p></p>"), styles="p{ }")
     assert "script-src &#x27;none&#x27;" in page("t", Html(""), styles="")
+
+
+def test_no_line_ends_inside_an_engine_s_flag(report: Report) -> None:
+    report.runs[0].findings[0].fix = "Set --mem-fraction-static 0.9, not a--b or --<i>; --" + "x" * 60 + " is too long."
+    flags = re.findall('<span class="flag">([^<]*)</span>', to_html(report))
+    assert "--mem-fraction-static" in flags
+    assert not {flag for flag in flags if not re.fullmatch(r"--[a-z][\w-]{0,39}", flag)}
+    assert "not a--b or --&lt;i&gt;; --xxx" in to_html(report)
