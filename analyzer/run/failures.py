@@ -364,7 +364,7 @@ class FailureLog:
     def _last_resort(self, marked: list[tuple[Entry, str]]) -> Entry | None:
         """Only wrappers are left: the cause is elsewhere, and the first wrapper stands for it."""
         left = (e for e, fate in marked if fate == "wrapper" and not e.teardown)
-        return next((e for e in left if not self._after(e.order)), None)
+        return next((e for e in left if e.failure.exception != signals.RAY_WORKER or not self._after(e.order)), None)
 
 
 def _last_kind(failure: Failure) -> str:

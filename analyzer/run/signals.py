@@ -31,6 +31,8 @@ WRAPPER = "wrapper"
 HOST_OOM = "out of memory (host)"
 """Label of a kill that the kernel, the container runtime or ray put down to the host's memory."""
 
+RAY_WORKER = "ray worker died"
+"""Label of ray's note that a worker of its own is gone: the server's, or that of another task beside it."""
 UNANSWERED = "health check failed"
 """Label of SGLang's note that no answer came out of the engine for a time: /health says 503, nothing is ended by it."""
 
@@ -129,7 +131,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "device_memory_fault": (FATAL, "device fault"),
         "mlx_error": (FATAL, "MLX error"),
         "native_assertion": (FATAL, "abort"),
-        "ray_worker_died": (WRAPPER, "ray worker died"),
+        "ray_worker_died": (WRAPPER, RAY_WORKER),
         "kernel_launch_failed": (FATAL, "kernel launch failed"),
         "collective_timeout": (WATCHDOG, "collective timeout"),
         "watchdog_thread_ended": (FATAL, "process group watchdog"),

@@ -30,6 +30,12 @@ def test_answers_without_an_error() -> None:
         FAILED.replace("POST /v1/chat/completions", "GET /health").replace("500", "503") + STOP,
         'Traceback (most recent call last):\n  File "/x/core.py", line 1, in f\nValueError: x\n' + FAILED + STOP,
         "(APIServer pid=1) ERROR 09-12 10:00:00 [serving.py:1] Something of the server broke\n" + FAILED + STOP,
+        FAILED.replace("500 Internal Server Error", "503 Service Unavailable") + STOP,
+        FAILED.replace("500 Internal Server Error", "501 Not Implemented") + STOP,
+        "[2026-03-03 10:05:00 TP0] retract_decode: aborted last request c5 due to OOM\n" + FAILED + STOP,
+        "(EngineCore_DP0 pid=7) ERROR 09-12 10:00:00 [nixl_connector.py:1] Handshake failed for request chatcmpl-12\n"
+        + FAILED
+        + STOP,
     ],
 )
 def test_what_is_no_mystery(log: str) -> None:
