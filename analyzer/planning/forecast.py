@@ -39,6 +39,9 @@ class Forecast:
     steps: tuple[str, ...] = ()
     trouble: str = ""
     """Why the launch cannot be sized, or why the start will fail; empty if it will start."""
+    at_worst: str = ""
+    at_best: str = ""
+    """The trouble where every estimate is at its worst, and at its best."""
 
     @property
     def fits(self) -> bool:
@@ -54,12 +57,13 @@ def forecast(launch: Launch) -> Forecast:
         middle.notes.append(
             f"weights of {launch.weights_total / GIB:.2f} GiB as {source} says, spread evenly over ranks"
         )
-    if middle.trouble:
+    if middle.model is None:
         return middle
-    worst = {e.name: e.high for e in middle.estimates}
-    best = {e.name: e.low for e in middle.estimates}
-    ends = [_one(launch, scale).tokens for scale in (worst, best)]
-    middle.low, middle.high = min(*ends, middle.tokens), max(*ends, middle.tokens)
+    worst = _one(launch, {e.name: e.high for e in middle.estimates})
+    best = _one(launch, {e.name: e.low for e in middle.estimates})
+    middle.at_worst, middle.at_best = worst.trouble, best.trouble
+    ends = (worst.tokens, best.tokens, middle.tokens)
+    middle.low, middle.high = max(0.0, min(ends)), max(ends)
     return middle
 
 
@@ -166,6 +170,8 @@ def document(found: Forecast, judgement: Judgement) -> dict[str, Any]:
         "context": found.context,
         "concurrency": found.concurrency,
         "trouble": found.trouble or None,
+        "trouble_at_worst": found.at_worst or None,
+        "trouble_at_best": found.at_best or None,
         "steps": list(found.steps),
         "notes": [*found.notes, *filter(None, [beyond_model(found)])],
         "estimates": [

@@ -24,12 +24,10 @@ def write(found: Forecast, judgement: Judgement, sheet: Sheet) -> None:
     launch = found.launch
     version = launch.version or "of the newest known version"
     ranks = f"TP {launch.tp} PP {launch.pp}"
-    about = f"   {launch.folder.config.architecture}   {show_bytes(launch.total)} device, {ranks}"
-    sheet.add((f"PLAN  {launch.engine} {version}", "bold"), about)
+    sheet.add((f"PLAN  {launch.engine} {version}", "bold"))
+    sheet.text(f"{launch.folder.config.architecture}, {show_bytes(launch.total)} device, {ranks}", 6)
     sheet.gap()
-    if found.trouble:
-        sheet.text(f"This launch will not serve: {found.trouble}.", 2, "bold red")
-        sheet.gap()
+    _trouble(found, sheet)
     if found.model is None:
         return
     _pool(found, sheet)
@@ -39,9 +37,23 @@ def write(found: Forecast, judgement: Judgement, sheet: Sheet) -> None:
     _basis(found, sheet)
 
 
+def _trouble(found: Forecast, sheet: Sheet) -> None:
+    """Whether the launch will serve, no more certain than the estimates are."""
+    if found.trouble and (found.at_best or found.model is None):
+        sheet.text(f"This launch will not serve: {found.trouble}.", 2, "bold red")
+    elif found.trouble:
+        sheet.text(f"This launch will hardly serve: {found.trouble}.", 2, "bold red")
+        sheet.text("With every estimate at its best it would.", 2, "bold red")
+    elif found.at_worst:
+        sheet.text(f"With every estimate at its worst this launch will not serve: {found.at_worst}.", 2, "yellow")
+    else:
+        return
+    sheet.gap()
+
+
 def _pool(found: Forecast, sheet: Sheet) -> None:
-    spread = f"{found.low:,.0f} .. {found.high:,.0f}" if found.low != found.high else "exact"
-    sheet.add(("POOL", "bold"), f"      {found.tokens:,.0f} tokens", (f"   ({spread})", "dim"))
+    spread = f"   ({found.low:,.0f} .. {found.high:,.0f})" if found.low != found.high else "   (exact)"
+    sheet.add(("POOL", "bold"), f"      {found.tokens:,.0f} tokens", (spread if found.high else "", "dim"))
     for step in found.steps:
         sheet.text(step, 10, "dim")
     sheet.gap()

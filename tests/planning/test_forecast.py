@@ -234,3 +234,37 @@ def _fail(*_: Any) -> Any:
 
 def test_inspect_model_is_what_plan_reads(int4: Path) -> None:
     assert inspect_model(int4).mtp_layers == 1
+
+
+@pytest.mark.parametrize(
+    ("memory", "serves", "said"),
+    [
+        ("80GiB", (True, True, True), ""),
+        ("26GiB", (False, True, True), "With every estimate at its worst this launch will not serve: one request"),
+        ("25GiB", (False, False, True), "This launch will hardly serve: one request"),
+        ("24GiB", (False, False, False), "This launch will not serve: one request"),
+        ("16GiB", (False, False, False), "This launch will not serve: no available memory"),
+    ],
+)
+def test_a_forecast_is_no_more_certain_than_its_estimates(
+    tmp_path: Path, memory: str, serves: tuple[bool, bool, bool], said: str
+) -> None:
+    """A dense model of 16 GiB with one full context of 40,960 tokens (5.6 GiB), in vLLM."""
+    config = {
+        "architectures": ["Qwen3ForCausalLM"], "model_type": "qwen3", "hidden_size": 4096, "num_hidden_layers": 36,
+        "num_attention_heads": 32, "num_key_value_heads": 8, "head_dim": 128, "vocab_size": 151936,
+        "intermediate_size": 12288, "max_position_embeddings": 40960, "torch_dtype": "bfloat16",
+    }  # fmt: skip
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    found = forecast(launch_of("vllm", "0.24.0", memory, [str(tmp_path)], weights="16GiB"))
+    assert (not found.at_worst, not found.trouble, not found.at_best) == serves
+    assert 0 <= found.low <= found.tokens <= found.high
+    judgement = judge(found)
+    sheet = Sheet(80)
+    write(found, judgement, sheet)
+    page = ["".join(piece[0] for piece in line) for line in sheet.lines]
+    assert page[1].strip() == f"Qwen3ForCausalLM, {float(memory[:-3]):.2f} GiB device, TP 1 PP 1"
+    told = " ".join(" ".join(page[:8]).split())
+    assert said in told and ("serve" in told) == bool(said)
+    assert "exact" not in told
+    assert bool(document(found, judgement)["trouble_at_worst"]) == (not serves[0])
