@@ -12,6 +12,8 @@ from analyzer.errors import UserError
 
 _GLOBAL = {"--help", "-h", "--version", "--install-completion", "--show-completion"}
 
+_REPAIR = "Install it anew, with what it needs: pip install --upgrade --force-reinstall kvautopsy (or pip install .)"
+
 
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command line and leaves with the exit status of contract.md."""
@@ -33,6 +35,11 @@ def main(argv: Sequence[str] | None = None) -> None:
 
         forget_output()
         _say(f"kvautopsy: {refused(error)}")
+        sys.exit(2)
+    except ImportError as error:
+        if (error.name or "").partition(".")[0] == "analyzer":
+            raise
+        _say(f"kvautopsy: a package that it needs does not load: {error}\n{_REPAIR}")
         sys.exit(2)
     except Exception as error:
         sys.exit(_say_usage(error))

@@ -70,3 +70,17 @@ def test_closed_streams_are_no_error(tmp_path: Path) -> None:
         env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[2])}
         done = subprocess.run(command, shell=True, env=env, capture_output=True, text=True, timeout=60, check=False)
         assert (done.returncode, done.stderr) == (0, ""), closing
+
+
+@pytest.mark.parametrize("words", [("query", ".", "select 1"), ("events", "-o", "new", "x.log")])
+def test_a_package_that_does_not_load_is_named(words: tuple[str, ...], tmp_path: Path) -> None:
+    """An environment that another program's installation broke."""
+    (tmp_path / "polars").mkdir()
+    (tmp_path / "polars" / "__init__.py").write_text("raise ImportError('polars: undefined symbol: _Py_x')\n")
+    (tmp_path / "x.log").write_text(LOG)
+    env = {**os.environ, "PYTHONPATH": f"{tmp_path}{os.pathsep}{Path(__file__).parents[2]}"}
+    command = [sys.executable, "-m", "analyzer", *words]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("kvautopsy: a package that it needs does not load: polars: undefined symbol")
+    assert "Traceback" not in done.stderr and "pip install" in done.stderr
