@@ -11,7 +11,7 @@ from analyzer.bulk.lines import Lines
 from analyzer.bulk.outer import OuterForm
 from analyzer.bulk.quiet import Quiet, is_marked, message_expression
 from analyzer.events import Event
-from analyzer.framing import Framer
+from analyzer.framing import Framer, engine
 from analyzer.framing.blocks import Message
 from analyzer.framing.plain import Plain
 from analyzer.framing.record import Record
@@ -110,7 +110,7 @@ class Rows:
         line, before = self.texts[row], self.texts[row - 1]
         if line[:2] == "[2":
             return False
-        plain = self.plain_at(row)
-        if plain is not None:  # vLLM repeats its header on each line of a record
-            return bool(plain.record.module) and f"{before} ".startswith(line[: plain.start])
+        header = engine.pattern("vllm").match(line)
+        if header is not None:  # vLLM repeats it on each line of a record, also on an empty one
+            return bool(header[4]) and f"{before} ".startswith(f"{header[0].rstrip()} ")
         return Message.may_follow(self.record_at(row - 1))
