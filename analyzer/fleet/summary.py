@@ -121,7 +121,8 @@ def version_column() -> pl.Expr:
 
     low, high = (pl.col(c).fill_null("").str.strip_chars_start("<>=") for c in ("version_low", "version_high"))
     bracket = (
-        pl.when((low != "") & (high != "")).then(low + "-" + high)
+        pl.when((low != "") & (low == high)).then(low)
+        .when((low != "") & (high != "")).then(low + "-" + high)
         .when(low != "").then(low + " or later")
         .when(high != "").then(high + " or earlier")
     )  # fmt: skip

@@ -58,7 +58,9 @@ def label_of(version: str | None, low: str = "", high: str = "") -> str | None:
     low, high = (end.lstrip("<>=") for end in (low, high))
     if version or not (low or high):
         return version
-    return f"{low}-{high}" if low and high else f"{low} or later" if low else f"{high} or earlier"
+    return (
+        low if low == high else f"{low}-{high}" if low and high else f"{low} or later" if low else f"{high} or earlier"
+    )
 
 
 def comparable(engine: str, older: Span, newer: Span) -> bool:

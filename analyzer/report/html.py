@@ -8,7 +8,8 @@ from collections.abc import Iterable, Sequence
 from analyzer.report import view
 from analyzer.report.html_charts import series, waterfall
 from analyzer.report.markup import Html, asset, el, join, page
-from analyzer.report.model import Evidence, Finding, Report, RunReport, UndecidedRow
+from analyzer.report.model import Evidence, Finding, InputSummary, Report, RunReport, UndecidedRow
+from analyzer.report.overview import listed, name_of
 from analyzer.units import GIB, show
 
 _FLAG = re.compile(r"(?<![\w-])(--[a-z][\w-]{0,39}(?![\w-]))")
@@ -24,13 +25,20 @@ _SEVERITIES = {"critical": "bad", "warning": "warn", "info": "info"}
 
 def to_html(report: Report) -> str:
     """``report`` as the text of one HTML page."""
-    name = ", ".join(item.source for item in report.inputs[:3]) or "no input"
+    name = name_of(report.inputs)
+    inputs, rest = listed(report.inputs)
     runs = [_run(run, alone=len(report.runs) == 1) for run in report.runs]
     if not runs:
         runs = [el("p", "Nothing in the input was recognised as the output of an SGLang or vLLM server.")]
     tool = f"{report.tool.get('name', 'kvautopsy')} {report.tool.get('version', '')}".strip()
     body = join(
-        el("header", el("h1", name), *[_input(report, i) for i in range(len(report.inputs))], class_="top"),
+        el(
+            "header",
+            el("h1", name),
+            *[_input(item, len(report.inputs) > 1) for item in inputs],
+            el("span", rest, class_="soft") if rest else None,
+            class_="top",
+        ),
         _table(report) if len(report.runs) > 1 else None,
         el("main", *runs),
         _list("Notes", report.notes),
@@ -42,11 +50,9 @@ def to_html(report: Report) -> str:
     return page(f"{name}: {tool}", body, styles=asset("page.css"), script=asset("page.js"))
 
 
-def _input(report: Report, index: int) -> Html:
-    item = report.inputs[index]
-    counts = item.counts
-    name = f"{item.source}: " if len(report.inputs) > 1 else ""
-    return el("span", name + counts + (f" ({item.note})" if item.note else ""), class_="soft")
+def _input(item: InputSummary, named: bool) -> Html:
+    name = f"{item.source}: " if named else ""
+    return el("span", name + item.counts + (f" ({item.note})" if item.note else ""), class_="soft")
 
 
 def _table(report: Report) -> Html:

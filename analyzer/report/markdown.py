@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 
 from analyzer.report import view
 from analyzer.report.model import Evidence, Finding, Report, RunReport
+from analyzer.report.overview import listed
 from analyzer.report.sheet import bar, clip
 from analyzer.units import GIB
 
@@ -57,16 +58,18 @@ def block(lines: Iterable[str]) -> str:
 
 
 def _head(report: Report) -> str:
-    rows = [f"{code(i.source)}: {i.counts}" for i in report.inputs]
+    shown, rest = listed(report.inputs)
+    rows = [f"{code(i.source)}: {i.counts}" for i in shown] + [rest] * bool(rest)
     return "\n".join(f"- {row}" for row in rows) if len(rows) > 1 else "".join(rows)
 
 
 def _table(report: Report) -> str:
-    head = "| run | outcome | engine | pool or failure | causes |\n| --: | --- | --- | --- | --- |"
+    head = "| run | outcome | engine | pool or failure | causes | lines |\n| --: | --- | --- | --- | --- | --- |"
     rows = []
     for run in report.runs:
         causes = ", ".join(dict.fromkeys(f.cause for f in run.findings if f.severity != "info"))
-        texts = (str(run.id), run.outcome, view.engine_of(run), view.headline(run), causes)
+        lines = f"{run.source} {run.first_line}-{run.last_line}"
+        texts = (str(run.id), run.outcome, view.engine_of(run), view.headline(run), causes, lines)
         rows.append("| " + " | ".join(plain(text) for text in texts) + " |")
     return f"**{plain(view.counted(report))}**\n\n{head}\n" + "\n".join(rows)
 

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from analyzer.report import view
 from analyzer.report.model import Evidence, Finding, Report, RunReport
+from analyzer.report.overview import OUTCOMES, write_inputs, write_table
 from analyzer.report.sheet import Piece, Sheet, bar, cells, clip, clip_path, sparkline, wrap
 from analyzer.units import GIB
 
@@ -21,15 +22,9 @@ UNKNOWN = 6
 CHOICES = 5
 """Findings that are mere information, more of which are only counted."""
 MARGIN = 10
-NAME = 15
-"""Columns that the name of an input needs beside its counts."""
 SPARKS = 8
 """Fewer points than this are figures, not a curve."""
 _COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
-_OUTCOMES = {
-    "serving": "green", "stopped": "green", "degraded": "yellow", "crashed at startup": "bold red",
-    "crashed at runtime": "bold red",
-}  # fmt: skip
 
 
 def to_terminal(report: Report, console: Console, *, noise: bool = False) -> None:
@@ -42,12 +37,12 @@ def to_terminal(report: Report, console: Console, *, noise: bool = False) -> Non
 
 def write(report: Report, sheet: Sheet, *, noise: bool = False) -> None:
     """Lays ``report`` out on ``sheet``."""
-    _inputs(report, sheet)
+    write_inputs(report, sheet)
     if not report.runs:
         sheet.gap()
         sheet.text("Nothing in the input was recognised as the output of an SGLang or vLLM server.", 2, "bold")
     if len(report.runs) > 1:
-        _table(report, sheet)
+        write_table(report, sheet)
     told: dict[tuple[str, str], int] = {}
     for run in report.runs:
         sheet.gap()
@@ -65,31 +60,6 @@ def write(report: Report, sheet: Sheet, *, noise: bool = False) -> None:
         sheet.text(note, 2, "dim", first=("* ", "dim"))
 
 
-def _inputs(report: Report, sheet: Sheet) -> None:
-    for number, item in enumerate(report.inputs):
-        counts = item.counts
-        said = counts + (f"   {report.seconds:.2f} s" if report.seconds and number == 0 else "")
-        if sheet.width - len(said) >= NAME:
-            sheet.add((clip_path(item.source, sheet.width - len(said) - 3), "bold"), ("   " + said, "dim"))
-        else:
-            sheet.add((clip_path(item.source, sheet.width), "bold"))
-            sheet.text(said, 2, "dim")
-        if item.note:
-            sheet.text(item.note, 2, "dim")
-
-
-def _table(report: Report, sheet: Sheet) -> None:
-    sheet.gap()
-    sheet.add((view.counted(report), "bold"))
-    for run in report.runs:
-        left: list[Piece] = [(f"  {run.id:>3}  ", "dim"), (f"{run.outcome:<19}", _OUTCOMES.get(run.outcome, ""))]
-        engine = clip(view.engine_of(run).split(" (")[0], 22)
-        cause = next((f.cause for f in run.findings if f.severity != "info"), "")
-        rest = view.headline(run) + (f"  {cause}" if cause and not run.failure else "")
-        left += [(f"{engine:<23}", ""), (clip(rest, max(10, sheet.width - 49)), "")]
-        sheet.add(*left)
-
-
 def _run(run: RunReport, sheet: Sheet, *, noise: bool) -> None:
     ranks = view.ranks_of(run)
     parts = [view.engine_of(run), view.model_of(run), f"{ranks} rank{'s' if ranks > 1 else ''}"]
@@ -100,7 +70,7 @@ def _run(run: RunReport, sheet: Sheet, *, noise: bool) -> None:
         sheet.text(parts[0])
         sheet.text(", ".join(parts[1:]))
     where = view.lines_text([e.line for e in run.outcome_basis], 3)
-    sheet.ends([(run.outcome, _OUTCOMES.get(run.outcome, "bold"))], [(where, "dim")] if where else [])
+    sheet.ends([(run.outcome, OUTCOMES.get(run.outcome, "bold"))], [(where, "dim")] if where else [])
     sheet.gap()
     sheet.text(run.verdict or "Nothing can be said of this run.", 2, "bold")
     sheet.gap()
@@ -134,7 +104,7 @@ def _chain(run: RunReport, sheet: Sheet) -> None:
 def _again(run: RunReport, first: int, sheet: Sheet) -> None:
     """A run of a restart loop that failed as an earlier one did: said in a few lines."""
     where = view.lines_text(run.failure.lines) if run.failure else ""
-    sheet.ends([(run.outcome, _OUTCOMES.get(run.outcome, "bold"))], [(where, "dim")] if where else [])
+    sheet.ends([(run.outcome, OUTCOMES.get(run.outcome, "bold"))], [(where, "dim")] if where else [])
     sheet.gap()
     sheet.text(f"As run {first}: {run.verdict}", 2)
     for note in run.notes:

@@ -51,7 +51,15 @@ def engine_of(run: RunReport) -> str:
         version = run.version
     elif run.version_range and any(run.version_range):
         low, high = (part.lstrip("<>=") for part in run.version_range)
-        version = f"{low}-{high}" if low and high else f"{low} or later" if low else f"{high} or earlier"
+        version = (
+            low
+            if low == high
+            else f"{low}-{high}"
+            if low and high
+            else f"{low} or later"
+            if low
+            else f"{high} or earlier"
+        )
     else:
         return f"{name}, version unknown" if run.engine else name
     basis = _BASIS.get(run.version_basis or "", run.version_basis or "")
