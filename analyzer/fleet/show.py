@@ -6,6 +6,7 @@ import json
 from typing import TYPE_CHECKING
 
 from analyzer.redact import clean
+from analyzer.report.sheet import cells, clip, wrap
 from analyzer.units import several, show
 
 if TYPE_CHECKING:
@@ -14,6 +15,8 @@ if TYPE_CHECKING:
 
     from analyzer.fleet.summary import Summary
 
+_TEXT = 14
+"""Columns in which text can still be read, wrapped."""
 _NUMERIC = {"runs", "lost_tokens", "least", "median", "most", "pool_tokens", "before", "after", "change"}
 
 
@@ -63,23 +66,55 @@ def print_frame(frame: pl.DataFrame, console: Console, *, title: str = "", limit
     if console.width < 110 and "flags" in frame.columns and frame.width > 4:
         frame = frame.drop("flags")  # they would squeeze every other column; the page and `query` have them
 
-    table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
-    for column, dtype in frame.schema.items():
-        numeric = dtype.is_numeric()
-        clipped = column == "flags"
-        table.add_column(
-            column,
-            justify="right" if numeric else "left",
-            overflow="ellipsis" if clipped else "fold",
-            no_wrap=numeric or clipped,
-            ratio=1 if clipped else None,
-        )
-    for row in frame.head(limit).iter_rows(named=True):
-        table.add_row(*(Text(_cell(name, value)) for name, value in row.items()))
-    console.print(table)
+    if not frame.height:
+        console.print("no rows\n", highlight=False)
+        return
+    names = [clean(name) for name in frame.columns]
+    numeric = [dtype.is_numeric() for dtype in frame.dtypes]
+    rows = [[_cell(name, value) for name, value in row.items()] for row in frame.head(limit).iter_rows(named=True)]
+    if _least(names, numeric, rows) > console.width:
+        _print_records(names, rows, console, title)
+    else:
+        table = Table(title=title or None, title_justify="left", title_style="bold", box=None, pad_edge=False)
+        for name, number in zip(names, numeric, strict=True):
+            table.add_column(name, justify="right" if number else "left", overflow="fold", no_wrap=number)
+        for row in _flags_clipped(names, rows, console.width):
+            table.add_row(*map(Text, row))
+        console.print(table)
     if frame.height > limit:
         console.print(f"  ... and {frame.height - limit:,} more rows", highlight=False)
     console.print()
+
+
+def _least(names: list[str], numeric: list[bool], rows: list[list[str]]) -> int:
+    """Columns that a table needs in which no figure is cut and no text is a tower of letters."""
+    widths = [max(map(cells, column)) for column in zip(names, *rows, strict=True)]
+    return sum((w if number else min(w, _TEXT)) + 2 for w, number in zip(widths, numeric, strict=True)) - 2
+
+
+def _flags_clipped(names: list[str], rows: list[list[str]], width: int) -> list[list[str]]:
+    """``rows`` with launch arguments cut to what the other columns leave of ``width``."""
+    if "flags" not in names:
+        return rows
+    at = names.index("flags")
+    widths = [
+        max(map(cells, column)) + 2 for number, column in enumerate(zip(names, *rows, strict=True)) if number != at
+    ]
+    room = max(2 * _TEXT, width - sum(widths))
+    return [[clip(cell, room) if number == at else cell for number, cell in enumerate(row)] for row in rows]
+
+
+def _print_records(names: list[str], rows: list[list[str]], console: Console, title: str) -> None:
+    """One value a line: for tables that are wider than the console."""
+    if title:
+        console.print(title, style="bold", highlight=False, markup=False)
+    room = max(map(cells, names)) + 2
+    for number, row in enumerate(rows, 1):
+        console.print(f"row {number}", style="bold", highlight=False)
+        for name, cell in zip(names, row, strict=True):
+            lines = list(wrap(cell, console.width - room - 2)) or [""]
+            for left, line in zip([name, *[""] * len(lines)], lines, strict=False):
+                console.print(f"  {left:<{room}}{line}", highlight=False, markup=False, soft_wrap=True)
 
 
 def _cell(name: str, value: object) -> str:

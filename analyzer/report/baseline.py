@@ -22,6 +22,8 @@ def without_known(report: Report, baseline: Path) -> Report:
         earlier = from_json(baseline.read_bytes())
     except OSError as error:
         raise UserError(f"{baseline} cannot be read: {error.strerror or error}") from None
+    except UserError as error:
+        raise UserError(f"{baseline}: {error}", status=error.status) from None
     findings = {key for run in earlier.runs for f in run.findings for key in _keys(run, f)}
     failures = {_failure(run) for run in earlier.runs if run.failure}
     runs = [
