@@ -116,6 +116,8 @@ def rule_files(path: Path) -> list[tuple[str, Path]]:
     if not path.is_dir():
         raise UserError(f"{path}: there is no such folder of rules")
     found = [(f"{path.name}/{f.relative_to(path).as_posix()}", f) for f in path.rglob("*.yaml") if f.is_file()]
+    if not found:
+        raise UserError(f"{path}: holds no rule (*.yaml)")
     if len(found) > MAX_FILES:
         raise UserError(f"{path}: holds more than {MAX_FILES:,} rule files")
     return sorted(found)

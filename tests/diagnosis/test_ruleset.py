@@ -109,3 +109,9 @@ def test_description() -> None:
     assert told.says == "Half is {half:.1f}."
     json.dumps(told.to_json())
     assert listing([rule(text)])[0]["id"] == "KV900"
+
+
+def test_a_folder_without_rules_is_a_mistaken_folder(tmp_path: Path) -> None:
+    (tmp_path / "notes.txt").write_text("rules are elsewhere")
+    with pytest.raises(UserError, match=r"holds no rule \(\*\.yaml\)"):
+        load_folder(tmp_path)
