@@ -32,6 +32,7 @@ class Windows:
 
     def __init__(self, data: bytes) -> None:
         data = data.ljust(8, b"\0")
+        self._data = data
         self._last = len(data) - 8
         self._words: _Words = np.ndarray((self._last + 1,), dtype="<u8", buffer=data, strides=(1,))
 
@@ -42,6 +43,18 @@ class Windows:
         except IndexError:  # some are in the last bytes
             beyond = np.clip(places - self._last, 0, 8).astype(np.uint64) << 3
             return np.where(beyond < 64, self._words[np.minimum(places, self._last)] >> beyond, np.uint64(0))
+
+    def are(self, places: Ints, text: bytes) -> Mask | None:
+        """Where ``text``, which holds no zero, stands; None if some place is too near to the end to look."""
+        count = len(self._data) - len(text) + 1
+        if count < 1:
+            return None
+        texts: npt.NDArray[np.bytes_] = np.ndarray((count,), f"S{len(text)}", self._data, strides=(1,))
+        try:
+            same: Mask = texts[places] == text  # a string of fixed length costs as much as one window
+        except IndexError:
+            return None
+        return same
 
     def between(self, begin: Ints, end: Ints, most: int) -> list[_Words]:
         """The bytes between two places, eight at a time, 0 behind them; none if there are more than ``most``."""
@@ -84,6 +97,26 @@ class Cursor:
 
     def fixed(self, text: bytes) -> None:
         """Passes ``text``, in which ``DIGIT`` is any digit."""
+        first, last = text.find(DIGIT), text.rfind(DIGIT) + 1
+        if last == 0:
+            self._same(text)
+            return
+        self._same(text[:first])
+        self._form(text[first:last])
+        self._same(text[last:])
+
+    def _same(self, text: bytes) -> None:
+        """Passes ``text``, which holds no ``DIGIT``."""
+        if not text:
+            return
+        same = self._windows.are(self.places, text)
+        if same is None:
+            self._form(text)
+            return
+        self.refuse(~same)
+        self.places = self.places + len(text)
+
+    def _form(self, text: bytes) -> None:
         for at in _windows_over(len(text)):
             part = text[at : at + 8]
             word = self._windows.at(self.places + at)

@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from itertools import groupby
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from analyzer.bulk.block import Block
 from analyzer.bulk.claims import Templates
 from analyzer.bulk.lines import Lines
@@ -144,7 +146,7 @@ class Lane:
 
     def _pass_over(self, data: bytes, building: Building) -> None:
         """Lines in which nothing is of interest."""
-        count = data.count(b"\n")
+        count = int(np.count_nonzero(np.frombuffer(data, np.uint8) == ord("\n")))  # quicker than to find them
         number = self.framer.lines + count
         self.take(self.framer.skip(count, len(data)), None)
         last = read_plain(self.framer.source, number, data[data.rfind(b"\n", 0, -1) + 1 : -1].decode())

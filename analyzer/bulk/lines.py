@@ -81,7 +81,7 @@ class Lines:
         """Whether there are control characters beside the line feeds."""
         data = np.frombuffer(self._data, np.uint8)
         low = sum(int(np.count_nonzero(data[at : at + _IN_CACHE] < ord(" "))) for at in range(0, len(data), _IN_CACHE))
-        return low != self._data.count(b"\n")
+        return low != len(self)
 
     def without(self, prefix: str) -> Lines:
         """The lines without what ``prefix`` fits at their beginnings; those that it does not fit are empty."""
