@@ -17,6 +17,7 @@ import numpy as np
 from analyzer.bulk.claim import Claim
 from analyzer.bulk.claims import Templates, runs_of
 from analyzer.bulk.lines import Lines
+from analyzer.bulk.memory import keep_memory
 from analyzer.bulk.outer import OuterForm
 from analyzer.bulk.quiet import Quiet
 from analyzer.bulk.rows import Rows
@@ -50,6 +51,7 @@ class Exporter:
     """Reads one input into ``tables``."""
 
     def __init__(self, source: str, tables: Sink, kinds: frozenset[str] = frozenset()) -> None:
+        keep_memory()
         self.framer = Framer(source)
         self._tables = tables
         self._catalog = tables.catalog

@@ -12,6 +12,7 @@ import numpy as np
 from analyzer.bulk.block import Block
 from analyzer.bulk.claims import Templates
 from analyzer.bulk.lines import Lines
+from analyzer.bulk.memory import keep_memory
 from analyzer.bulk.outer import OuterForm
 from analyzer.bulk.quiet import Quiet, pieces
 from analyzer.framing import Framer
@@ -65,6 +66,9 @@ class Lane:
     """Whether the last block that was looked at for quiet pieces had none."""
     _poor: int = 0
     _rest: int = 0
+
+    def __post_init__(self) -> None:
+        keep_memory()
 
     def feed(self, chunk: bytes) -> None:
         """Takes the next bytes."""
