@@ -73,11 +73,13 @@ def _open(name: str, limits: Limits, keep_errors: bool) -> Iterator[Source]:
     elif is_remote(name):
         yield from _remote(name, limits, keep_errors)
     elif _is_folder(name):
-        for file in walk(Path(name)):
+        for file, error in walk(Path(name)):
             try:
+                if error is not None:
+                    raise error
                 yield from _file(str(file), limits, named_by_user=False)
-            except UserError as error:
-                yield Source(str(file), lambda: iter(()), error)
+            except UserError as reason:
+                yield Source(str(file), lambda: iter(()), reason)
     else:
         yield from _file(name, limits)
 
@@ -89,11 +91,14 @@ def _is_folder(name: str) -> bool:
         raise _unreadable(name, error) from error
 
 
-def walk(folder: Path) -> Iterator[Path]:
-    """The regular files below ``folder`` in sorted order; hidden ones are left out, a loop of links is entered once."""
+def walk(folder: Path) -> Iterator[tuple[Path, UserError | None]]:
+    """The regular files below ``folder`` in sorted order; hidden ones are left out, a loop of links is entered once.
+
+    A folder below it that cannot be read is among them, with the error that says so.
+    """
     seen: set[tuple[int, int]] = set()
 
-    def inside(place: Path) -> Iterator[Path]:
+    def inside(place: Path) -> Iterator[tuple[Path, UserError | None]]:
         try:
             mark = place.stat()
             if (mark.st_dev, mark.st_ino) in seen:
@@ -101,14 +106,17 @@ def walk(folder: Path) -> Iterator[Path]:
             seen.add((mark.st_dev, mark.st_ino))
             entries = sorted(place.iterdir())
         except OSError as error:
-            raise _unreadable(str(place), error) from error
+            if place == folder:
+                raise _unreadable(str(place), error) from error
+            yield place, _unreadable(str(place), error)
+            return
         for entry in entries:
             if entry.name.startswith("."):
                 continue
             if entry.is_dir():
                 yield from inside(entry)
             elif entry.is_file():
-                yield entry
+                yield entry, None
 
     yield from inside(folder)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -87,3 +88,22 @@ def test_one_damaged_file_of_a_folder_does_not_hide_the_others(tmp_path: Path) -
     (tmp_path / "b.log").unlink()
     with pytest.raises(UserError, match="damaged or unknown zip archive"):  # it alone: not "is empty"
         explain([str(tmp_path)])
+
+
+def test_one_folder_that_cannot_be_read_does_not_hide_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("a", "b", "c"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "x.log").write_text("one line\n")
+    listed = Path.iterdir
+
+    def iterdir(place: Path) -> Iterator[Path]:
+        if place.name == "b":
+            raise PermissionError(13, "Permission denied")
+        return listed(place)
+
+    monkeypatch.setattr(Path, "iterdir", iterdir)
+    found = [(Path(source.name).relative_to(tmp_path).as_posix(), source.error) for source in open_sources([tmp_path])]
+    assert [name for name, _ in found] == ["a/x.log", "b", "c/x.log"]
+    assert "permission denied" in str(found[1][1])
