@@ -34,9 +34,7 @@ _AT_ONCE = 2048
 """Lines framed at a time: all records of a block at once would take much memory."""
 _CHECKED = 5
 """Lines of each template and block that are read the ordinary way, too, to see that the columns say the same."""
-
-
-NO_ROWS: Ints = np.zeros(0, np.int64)
+_NO_ROWS: Ints = np.zeros(0, np.int64)
 
 
 class Block(Rows):
@@ -56,7 +54,7 @@ class Block(Rows):
         self._one_by_one: set[int] = set()
         self._parts: tuple[list[Ints], ...] = ([], [], [], [])
         """What becomes the four arrays below."""
-        self._active = self._prefills = self._others = self._errors = NO_ROWS
+        self._active = self._prefills = self._others = self._errors = _NO_ROWS
 
     # sorting
 
@@ -310,7 +308,7 @@ class Block(Rows):
 
 
 def _in_order(parts: list[Ints]) -> Ints:
-    return np.sort(np.concatenate(parts), kind="stable") if parts else NO_ROWS
+    return np.sort(np.concatenate(parts), kind="stable") if parts else _NO_ROWS
 
 
 def _count_between(rows: Ints, begin: int, end: int) -> int:

@@ -26,6 +26,10 @@ class Words:
     texts: list[str]
     codes: Ints
 
+    def some(self, which: Mask | slice) -> Words:
+        """The lines that ``which`` names."""
+        return Words(self.texts, self.codes[which])
+
 
 @dataclass(slots=True)
 class Claim:
@@ -44,28 +48,24 @@ class Claim:
 
     def where(self, mask: Mask) -> Claim:
         """The lines for which ``mask`` is true."""
-        import polars as pl
-
-        if mask.all():
-            return self
-        return Claim(
-            self.template, self.rows[mask], Words(self.ranks.texts, self.ranks.codes[mask]),
-            {name: values[mask] for name, values in self.figures.items()},
-            {name: values.filter(pl.Series(mask)) for name, values in self.texts.items()},
-            self.answers and Words(self.answers.texts, self.answers.codes[mask]),
-        )  # fmt: skip
+        return self if mask.all() else self._some(mask)
 
     def between(self, begin: int, end: int) -> Claim:
         """The lines in the rows from ``begin`` to before ``end``."""
         first, last = (int(at) for at in np.searchsorted(self.rows, (begin, end)))
-        if last - first == len(self):
-            return self
-        part = slice(first, last)
+        return self if last - first == len(self) else self._some(slice(first, last))
+
+    def _some(self, which: Mask | slice) -> Claim:
+        import polars as pl
+
         return Claim(
-            self.template, self.rows[part], Words(self.ranks.texts, self.ranks.codes[part]),
-            {name: values[part] for name, values in self.figures.items()},
-            {name: values[part] for name, values in self.texts.items()},
-            self.answers and Words(self.answers.texts, self.answers.codes[part]),
+            self.template, self.rows[which], self.ranks.some(which),
+            {name: values[which] for name, values in self.figures.items()},
+            {
+                name: values[which] if isinstance(which, slice) else values.filter(pl.Series(which))
+                for name, values in self.texts.items()
+            },
+            self.answers and self.answers.some(which),
         )  # fmt: skip
 
     def without(self, rows: Collection[int]) -> Claim:

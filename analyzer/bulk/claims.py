@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     import polars as pl
 
 MOST_TEMPLATES = 24
+"""Each is looked for in every block."""
 _WORTH, _MOST_RARE = 64, 1024
 """Lines of a block that a template must find to stay known; how many that did not are remembered."""
 _SAMPLE = 384

@@ -81,7 +81,9 @@ class _Walk:
         codes = np.full(len(begin), -1)
         texts: list[str] = []
         left = np.arange(len(begin)) if words else np.arange(0)
-        while len(left) and len(texts) < _MOST_RANKS:
+        for _ in range(_MOST_RANKS):
+            if not len(left):
+                break
             first = left[0]
             same = np.logical_and.reduce([word[left] == word[first] for word in (*words, end - begin)])
             tags = self._lines[int(self._rows[first])].encode()[begin[first] - self._starts[first] :]
@@ -171,7 +173,8 @@ class _Walk:
                 if values.dtype == pl.String:
                     self._claim.texts[column.name] = values
                 else:
-                    self._claim.figures[column.name] = values.fill_null(0).to_numpy()
+                    nothing = False if values.dtype == pl.Boolean else 0
+                    self._claim.figures[column.name] = values.fill_null(nothing).to_numpy()
         return good & (fits if codes is None else fits[codes])
 
 

@@ -13,8 +13,8 @@ from analyzer.bulk.cursor import Ints, Windows
 if TYPE_CHECKING:
     import polars as pl
 
-
 _IN_CACHE = 1 << 16
+"""Bytes that a processor keeps at hand."""
 _PACKED = '{"log":"'
 _NEVER = b"\x01"
 """A separator that stands in no line."""
@@ -52,8 +52,7 @@ class Lines:
             column, after = _split(data)
         except pl.exceptions.PolarsError:
             return None
-        starts = np.concatenate([np.zeros(1, np.int64), after[:-1]])
-        return cls(data, column, starts, after - 1, Windows(data), returns)
+        return cls(data, column, _starts(after), after - 1, Windows(data), returns)
 
     def __len__(self) -> int:
         return len(self.starts)
@@ -106,8 +105,7 @@ class Lines:
         column = texts.zip_with(good, pl.Series([""], dtype=pl.String)).alias("line")
         data: bytes = (column.str.join("\n").item() + "\n").encode()
         after = _ends(column)
-        starts = np.concatenate([np.zeros(1, np.int64), after[:-1]])
-        return Lines(data, column, starts, after - 1, Windows(data))
+        return Lines(data, column, _starts(after), after - 1, Windows(data))
 
 
 def _split(data: bytes) -> tuple[pl.Series, Ints]:
@@ -130,6 +128,10 @@ def _split(data: bytes) -> tuple[pl.Series, Ints]:
 def _ends(column: pl.Series) -> Ints:
     ends: Ints = np.cumsum(column.str.len_bytes().to_numpy().astype(np.int64) + 1)
     return ends
+
+
+def _starts(after: Ints) -> Ints:
+    return np.concatenate([np.zeros(1, np.int64), after[:-1]])
 
 
 def packed_text(line: str) -> str | None:

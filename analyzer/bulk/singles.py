@@ -11,7 +11,6 @@ import numpy as np
 
 from analyzer.bulk.claim import Claim, Words
 from analyzer.bulk.template import ACCESS, ANSWER, COLUMNS, GREATEST, POSITIONS, Template
-from analyzer.bulk.tokens import Column
 from analyzer.events import Event
 from analyzer.framing.record import Record
 
@@ -53,10 +52,9 @@ class Singles:
         for (engine, kind, pid, names), found in self._found.items():
             columns = dict(zip(names, zip(*found.values, strict=True), strict=True))
             answers = columns.pop("answer", None)
-            template = Template(kind, engine, pid, columns=tuple(map(Column, names)))
             figures = {name: np.asarray(values) for name, values in columns.items()}
             yield Claim(
-                template, np.asarray(found.rows, np.int64), _words(found.ranks), figures,
+                Template(kind, engine, pid), np.asarray(found.rows, np.int64), _words(found.ranks), figures,
                 answers=None if answers is None else _words(answers),
             )  # fmt: skip
 

@@ -63,8 +63,11 @@ class Template:
     tail: Tail = field(default=END)
     stamp: tuple[int, int] = (0, 0)
     """Where the stamp begins and how long it is, if it is wanted."""
-    columns: tuple[Column, ...] = ()
-    """The columns of ``tokens`` and ``tail``, in order."""
+
+    @property
+    def columns(self) -> list[Column]:
+        """The columns of ``tokens`` and ``tail``, in order."""
+        return [*(token.column for token in self.tokens if token.column is not None), *self.tail.columns]
 
     @property
     def dated(self) -> bool:
@@ -121,7 +124,6 @@ def _template(plain: Plain, line: str, shape: Shape, parts: list[_Part], every: 
         shape.kind, shape.engine, record.pid, record.rank if not ranked else "", record.process,
         Fixed(head.encode()), ranked, tuple(tokens), tail,
         (begin, end - begin) if every else (0, 0),
-        (*_columns(tokens), *tail.columns),
     )  # fmt: skip
 
 
@@ -159,12 +161,6 @@ def _expression(part: _Part) -> tuple[str, list[Column]]:
     else:
         inner = r"[0-9]+\.[0-9]+" if part.decimal else "[0-9]+"
     return (f"({inner})", [part.column]) if part.column is not None else (f"(?:{inner})", [])
-
-
-def _columns(tokens: list[Token]) -> Iterator[Column]:
-    for token in tokens:
-        if token.column is not None:
-            yield token.column
 
 
 def _access(text: str, every: bool) -> list[_Part] | None:

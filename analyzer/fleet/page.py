@@ -188,8 +188,7 @@ def _flags(value: str) -> Html | None:
     flags = clean(short_flags(value)).split()
     if not flags:
         return None
-    told = f"{len(flags)} flag{'s' * (len(flags) != 1)}"
-    return el("details", el("summary", told), el("p", " ".join(flags)), class_="flags")
+    return el("details", el("summary", several(len(flags), "flag")), el("p", " ".join(flags)), class_="flags")
 
 
 def _frame(title: str, frame: pl.DataFrame, most: int = 200) -> Html | None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import deque
 from dataclasses import replace
-from functools import cache
 
 from analyzer.framing.record import Record
+from analyzer.patterns import on_demand
 
 TRACEBACK = "Traceback (most recent call last):"
 MAX_LINES = 2000
@@ -49,12 +49,8 @@ _PATTERNS = {
     "dump": r"[Aa]rgs\b|[Cc]onfig|Namespace\(",
     "dump_line": r"\s|Thread |Process |Python v|\d+[.)] |[-*] |Try to|Availa|Aval|[\w.#-]+ ?[=:]",
 }
-
-
-@cache
-def pattern(name: str) -> re.Pattern[str]:
-    """An expression of this module, compiled when it is first needed."""
-    return re.compile(_PATTERNS[name])
+pattern = on_demand(_PATTERNS)
+"""The expression of this module that has a name."""
 
 
 class Block:

@@ -9,7 +9,8 @@ progress bar without LF is such a line, and the real text is at its end).
 from __future__ import annotations
 
 import re
-from functools import cache
+
+from analyzer.patterns import on_demand
 
 HEAD = 256 << 10
 TAIL = 64 << 10
@@ -157,9 +158,4 @@ _PATTERNS = {
     "escaped_word": r"(?<=\w)\\_(?=\w)",
     "escaped_stamp": r"\\\[(\d{4}-\d\d-\d\d[^\]\\\n]{0,60})\\?\]",
 }
-
-
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    """A pattern of this module, compiled when it is first needed."""
-    return re.compile(_PATTERNS[name])
+_pattern = on_demand(_PATTERNS)

@@ -9,9 +9,10 @@ Expressions are linear: no two neighbouring parts can match the same text in two
 
 from __future__ import annotations
 
-import re
 from datetime import date
-from functools import cache, lru_cache
+from functools import lru_cache
+
+from analyzer.patterns import on_demand
 
 _PREFIX, _TAGS, _HEAD, _UVICORN = 1, 2, 3, 4
 """The groups of the expression ``embedded``."""
@@ -43,12 +44,8 @@ _PATTERNS = {
     "helper": r"(raylet|autoscaler|gcs_server)(?:[ ,+]|$)",
     "process": r"(?:([\w.+-]+)( rank=\d+)? )?pid=(\d+)(?:, ip=(\S+))?$",
 }
-
-
-@cache
-def pattern(name: str) -> re.Pattern[str]:
-    """The expression ``name``, compiled when it is first needed."""
-    return re.compile(_PATTERNS[name])
+pattern = on_demand(_PATTERNS)
+"""The expression of this module that has a name."""
 
 
 @lru_cache(maxsize=4096)

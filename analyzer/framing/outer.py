@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from analyzer.framing import engine
 from analyzer.framing.objects import read_json, read_logfmt
 from analyzer.framing.prefixes import begins, common_head, enclosing, expression, is_known, names_tasks, services, shape
+from analyzer.patterns import on_demand
 
 _MAX_LAYERS = 8
 _COUNTED = 6
@@ -53,11 +53,7 @@ _PATTERNS = {
 }
 
 _MONTHS = "JanFebMarAprMayJunJulAugSepOctNovDec"
-
-
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(_PATTERNS[name])
+_pattern = on_demand(_PATTERNS)
 
 
 @dataclass(slots=True)

@@ -10,9 +10,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from functools import cache
 
 from analyzer.framing import engine
+from analyzer.patterns import on_demand
 
 _LEAST = 5
 """Lines that must begin alike."""
@@ -32,11 +32,7 @@ _PATTERNS = {
     "number": r" *\d+",
     "task": r" *\d{1,4}: ",
 }
-
-
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(_PATTERNS[name])
+_pattern = on_demand(_PATTERNS)
 
 
 def begins(text: str) -> bool:

@@ -11,12 +11,11 @@ The first ``WINDOW`` lines decide; later windows are only looked at, and switch 
 from __future__ import annotations
 
 import builtins
-import re
 from collections import Counter
-from functools import cache
 from itertools import pairwise
 
 from analyzer.framing.engine import LEVELS
+from analyzer.patterns import on_demand
 
 WINDOW = 256
 _NARROWEST, _WIDEST = 60, 500
@@ -51,11 +50,7 @@ _PATTERNS = {
     "name_tail": r"\w*(?:\.\w+)*(?:Error|Exception|Exit|Interrupt)\b",
     "tagged": r"\([\w.+-]*(?: rank=\d+)? ?pid=\d+",
 }
-
-
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(_PATTERNS[name])
+_pattern = on_demand(_PATTERNS)
 
 
 class Unwrapper:

@@ -23,10 +23,11 @@ OTHER_ENGINES: dict[str, str] = {
 }
 """Packages of other programs that serve models, and their names."""
 
+ENGINE_OF_PROGRAM = {"vllm": "vllm", "api_server.py": "vllm", "sglang": "sglang", "launch_server.py": "sglang"}
+"""What starts a server, as a shell or an argument parser names it."""
 _COMMAND = re.compile(
-    r"(?:^|[\s/])(vllm|sglang|launch_server\.py|api_server\.py)(?: \w+)?: (?:error: |(?:command )?not found)", re.M
+    rf"(?:^|[\s/])({'|'.join(map(re.escape, ENGINE_OF_PROGRAM))})(?: \w+)?: (?:error: |(?:command )?not found)", re.M
 )
-_ENGINE_OF_COMMAND = {"launch_server.py": "sglang", "api_server.py": "vllm"}
 _NOT_STARTED = frozenset({"command not found", "container runtime", "NUMA binding refused", "port taken"})
 """What keeps any program from starting; other lines of this kind end a process of which nothing else is known."""
 
@@ -39,7 +40,7 @@ def engine_of(failures: Sequence[Failure]) -> str | None:
             return engine
     for failure in failures:
         if failure.exception in ("bad arguments", "command not found") and (named := _COMMAND.search(failure.message)):
-            return _ENGINE_OF_COMMAND.get(named[1], named[1])
+            return ENGINE_OF_PROGRAM[named[1]]
     return None
 
 

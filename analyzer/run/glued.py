@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-_HEADER = "Traceback (most recent call last):"
+from analyzer.framing.blocks import TRACEBACK
+
 _GLUED = re.compile(r"Traceback \(most recent call last\):\s*(?:\([^()]{1,90}\bpid=\d[^()]{0,60}\)\s*)?File \"")
 _TAG = re.compile(r"\s*\((?:[\w.+-]{1,80} )?pid=\d+(?:, ip=[^()\s]{1,60})?\)\s*")
 _BEGIN = re.compile(
@@ -27,16 +28,16 @@ def unfold(lines: list[str]) -> tuple[list[str], list[int]]:
     out: list[str] = []
     origin: list[int] = []
     for index, line in enumerate(lines):
-        parts = _parts(line) if _HEADER in line and _GLUED.search(line) else [line]
+        parts = _parts(line) if TRACEBACK in line and _GLUED.search(line) else [line]
         out += parts
         origin += [index] * len(parts)
     return out, origin
 
 
 def _parts(line: str) -> list[str]:
-    at = line.index(_HEADER)
-    parts = [line[:at] + _HEADER]
-    for piece in _TAG.sub("\n", line[at + len(_HEADER) :]).split("\n"):
+    at = line.index(TRACEBACK)
+    parts = [line[:at] + TRACEBACK]
+    for piece in _TAG.sub("\n", line[at + len(TRACEBACK) :]).split("\n"):
         for part in _BEGIN.split(piece):
             parts += _frame(part) if part.strip() else []
     return parts

@@ -13,10 +13,10 @@ from functools import cache
 from typing import Any
 
 from analyzer.resources import data_dir
+from analyzer.run.foreign import ENGINE_OF_PROGRAM
 
 _UNKNOWN = re.compile(r"unrecognized arguments: (.*)")
 _FLAG = re.compile(r"(?:^| )--([A-Za-z][\w-]*)")
-_PROGRAMS = {"vllm": "vllm", "api_server.py": "vllm", "launch_server.py": "sglang", "sglang": "sglang"}
 _NAMES = {"sglang": "SGLang", "vllm": "vLLM"}
 _ALIKE = 0.8
 """Likeness of two names from which one is taken for the other."""
@@ -41,7 +41,7 @@ def facts_of_refusal(message: str, engine: str | None) -> dict[str, Any]:
     if unknown is None:
         return {}
     program = message[: message.find(": error")].rsplit("\n", 1)[-1].split(" ")[0]
-    engine = _PROGRAMS.get(program, engine)
+    engine = ENGINE_OF_PROGRAM.get(program, engine)
     refused = _FLAG.findall(unknown[1])
     if not refused or engine not in _NAMES:
         return {}

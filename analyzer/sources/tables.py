@@ -12,9 +12,10 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cache, lru_cache
+from functools import lru_cache
 
 from analyzer.errors import UserError
+from analyzer.patterns import on_demand
 from analyzer.sources.ahead import look_ahead
 from analyzer.sources.exports import entry_line
 from analyzer.sources.table_rows import RowReader, fields
@@ -52,11 +53,7 @@ _PATTERNS = {
         rf'|"\{{""[^\n]*?\}}"(?P<comma>,)(?P<q>"?){_TIME}(?P=q),'
     ),
 }
-
-
-@cache
-def _pattern(name: str) -> re.Pattern[str]:
-    return re.compile(_PATTERNS[name])
+_pattern = on_demand(_PATTERNS)
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from analyzer.bulk.extract import extract
 from analyzer.bulk.lines import Lines
 from analyzer.bulk.template import Template, learn
+from analyzer.bulk.tokens import Column, Fixed, Tail
 from analyzer.framing.plain import read_plain
 from analyzer.parsing import default_catalog
 
@@ -139,3 +141,25 @@ def test_a_list_of_rates() -> None:
 def test_no_template_without_certainty() -> None:
     assert _template(DECODE.replace("123.45", "123.4567890123")) is None, "more digits than a cursor reads"
     assert _template(DECODE.replace("10:00:00", "10:00:00.123")) is None
+
+
+def test_truths_behind_a_name_stay_truths() -> None:
+    columns = (Column("name"), Column("on", "bool"))
+    template = Template("x", "vllm", None, tokens=(Fixed(b"set "),), tail=Tail("^([a-z0-9]+) (True|False)$", columns))
+    lines = Lines.of(b"set a1 True\nset b2 False\nset c3 Perhaps\n" * 9)
+    assert lines is not None
+    frame = extract(template, lines, np.arange(27), lines.column)[0].frame()
+    assert frame["on"].to_list() == [True, False] * 9
+    assert frame["name"].to_list() == ["a1", "b2"] * 9
+
+
+def test_tags_that_are_no_ranks_are_left() -> None:
+    template = _template(DECODE)
+    assert template is not None
+    texts = [DECODE.replace(" DP0 TP0", f" dp{number}") for number in range(3000)]
+    lines = Lines.of("".join(f"{text}\n" for text in [*texts, DECODE]).encode())
+    assert lines is not None
+    started = time.monotonic()
+    claim, _ = extract(template, lines, np.arange(len(lines)), lines.column)
+    assert len(claim) <= 1
+    assert time.monotonic() - started < 2

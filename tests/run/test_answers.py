@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from analyzer.parsing import default_catalog
 from analyzer.pipeline import Analysis
+from analyzer.run import answers
 
 FAILED = '(APIServer pid=1) INFO:     10.0.0.1:5001 - "POST /v1/chat/completions HTTP/1.1" 500 Internal Server Error\n'
 STOP = "(APIServer pid=1) INFO:     Shutting down\n"
@@ -40,3 +42,7 @@ def test_answers_without_an_error() -> None:
 )
 def test_what_is_no_mystery(log: str) -> None:
     assert _count(log) is None
+
+
+def test_the_lines_that_tell_are_in_the_grammars() -> None:
+    assert {shape.kind for shape in default_catalog().shapes} >= answers._TOLD
