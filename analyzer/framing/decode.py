@@ -139,7 +139,7 @@ _ESCAPED = 2
 
 _PATTERNS = {
     # CSI; OSC and APC (Buildkite's time marks) up to BEL or ST; two-character escapes
-    "ansi": r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|[\]_P^][^\x07\x1b\n]*(?:\x07|\x1b\\)?|[@-Z\\^`-~=>]|[()][A-Z0-9])",
+    "ansi": r"\x1b(?:\[[0-9;:?]*[ -/]*[@-~]|[\]_P^][^\x07\x1b\r\n]*(?:\x07|\x1b\\)?|[@-Z\\^`-~=>]|[()][A-Z0-9])",
     "escaped": r"\\(?:x1b|u001b|033)\[",
     "caret_line": r"(?m)^.*(?:\^|\\x1b|\\u001b|\\033|#033|\u241b)\[.*$",
     "caret_cr": r"(?m)\^M$",

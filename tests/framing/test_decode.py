@@ -104,3 +104,8 @@ def test_what_pages_and_chats_make_of_a_line(pasted: str) -> None:
 def test_tags_within_a_text_stay() -> None:
     said = "prompt: <p>one</p> <code>two</code> and <br> three"
     assert texts(said + "\n" + "a <module> in </div> it\n") == [said, "a <module> in </div> it"]
+
+
+def test_a_torn_control_string_ends_with_its_line() -> None:
+    """It must not take the CR before the LF with it: one line without CR would change how all others are read."""
+    assert LineReader().feed(b"a \x1bPtorn\r\nb \x1b]0;title\x07c\r\n") == ["a \r", "b c\r"]
