@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from analyzer.events import Event
     from analyzer.framing.record import Record
     from analyzer.report.model import InputSummary, Report
+    from analyzer.sources import Interrupt
 
 BULK_FROM = 2_000_000
 """Bytes of an input that are read line by line before columns are worth the loading of polars (0.2 s)."""
@@ -37,6 +38,8 @@ BULK_CHUNK = 1 << 19
 """Least bytes of a chunk that is read by columns."""
 _BLOCK = 8 << 20
 """Bytes read at a time from there on."""
+_CUT = "interrupted (Ctrl-C): read as far as it had come, what follows is not in this report"
+_HEARD_OUT = "interrupted (Ctrl-C): its writer ended as well, and was read to the end"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,8 @@ class Options:
     """Treat all inputs as streams of one run (stdout and stderr of one server)."""
     read_facts: Callable[[Run], Iterable[Fact]] | None = None
     """Reads further facts once a run's own are known (metrics whose range is the run's)."""
+    interrupt: Interrupt | None = None
+    """Asked by the caller when the reading of a pipe is to end with what has come."""
 
 
 @lru_cache(maxsize=8)
@@ -232,12 +237,16 @@ def read_runs(paths: Sequence[str], options: Options | None = None) -> list[Run]
 
 
 def read(paths: Sequence[str], options: Options | None = None) -> Analysis:
-    """The analysis of ``paths``, read to their ends. Raises as ``explain`` does."""
+    """The analysis of ``paths``, read to their ends. Raises as ``explain`` does.
+
+    A pipe that is interrupted counts as far as it was read; ``KeyboardInterrupt`` where nothing had come.
+    """
     from analyzer.sources import open_sources
 
     analysis = Analysis(options or Options())
+    interrupt = analysis.options.interrupt
     refused: UserError | None = None
-    for source in open_sources(paths):
+    for source in open_sources(paths, interrupt=interrupt):
         reader = analysis.reader(source.name)
         try:
             for chunk in gathered(source.chunks()):
@@ -250,7 +259,12 @@ def read(paths: Sequence[str], options: Options | None = None) -> Analysis:
             reader.summary.note = f"not read{' to its end' * (source.error is None)}: {error}"
         reader.close()
         reader.summary.note = "; ".join(n for n in (reader.summary.note, *source.notes) if n)
+        if interrupt is not None and interrupt.asked:
+            reader.summary.note = "; ".join((_CUT if interrupt.cut else _HEARD_OUT, *source.notes))
+            break
     if not any(i.lines or i.bytes for i in analysis.inputs):
+        if interrupt is not None and interrupt.asked:
+            raise KeyboardInterrupt
         if refused is not None:
             raise refused
         names = ", ".join(i.source for i in analysis.inputs) or "the input"

@@ -5,6 +5,7 @@ PATHS are logs, archives or folders; "-" or nothing reads standard input.
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated
 
@@ -26,7 +27,8 @@ from analyzer.cli.common import (
     options_from,
     paths_or_stdin,
 )
-from analyzer.cli.streams import patience
+from analyzer.cli.stopping import keeping_what_came
+from analyzer.cli.streams import may_not_end, patience
 from analyzer.errors import UserError
 
 
@@ -71,10 +73,10 @@ def command(
     check_outputs(output, given)
     if baseline is not None and not baseline.exists():
         raise UserError(f"{baseline} cannot be read: no such file")
-    with patience(given):
-        report = explain(given, options)
+    with keeping_what_came() as interrupt, patience(given, kept=True):
+        report = explain(given, replace(options, interrupt=interrupt))
     if format == "html" or any(path.suffix in (".html", ".htm") for path in output or ()):
         from analyzer.report.context import add_context
 
-        add_context(report, [path for path in given if path != "-"])
+        add_context(report, [path for path in given if not may_not_end(path)])
     return finish(report, format=format, output=output, fail_on=fail_on, noise=noise, baseline=baseline)

@@ -7,11 +7,13 @@ and after, or --url of the running server). The verdict never exceeds the weakes
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import Annotated, Literal
 
 import typer
 
 from analyzer.cli.common import DraftDir, ModelDir, Paths, options_from, paths_or_stdin
+from analyzer.cli.stopping import keeping_what_came
 from analyzer.cli.streams import patience
 
 MARKS = {"proved": "yes", "refuted": "NO", "no evidence": "?", "not needed": "-"}
@@ -33,8 +35,8 @@ def command(
 
     options = options_from(model_dir=model_dir, draft_dir=draft_dir, metrics=metrics, url=url)
     given = paths_or_stdin(paths)
-    with patience(given):
-        analysis = read(given, options)
+    with keeping_what_came() as interrupt, patience(given, kept=True):
+        analysis = read(given, replace(options, interrupt=interrupt))
     proofs = [prove(run) for run in analysis.runs()]
     if format == "json":
         typer.echo(clean(json.dumps([as_json(p) for p in proofs], indent=1, default=str)))

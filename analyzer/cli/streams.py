@@ -34,15 +34,16 @@ def refused(error: OSError) -> UserError:
 
 
 @contextmanager
-def patience(paths: Sequence[str], after: float = PATIENCE) -> Iterator[None]:
+def patience(paths: Sequence[str], after: float = PATIENCE, *, kept: bool = False) -> Iterator[None]:
     """Says on a terminal's standard error that ``paths`` are still being read, if the block takes long.
 
-    A pipe may never end (``docker logs -f``): which command is for that is said then.
+    A pipe may never end (``docker logs -f``): which command is for that is said then. ``kept``: Ctrl-C gives what
+    came.
     """
     if sys.stderr is None or not sys.stderr.isatty():
         yield
         return
-    timer = threading.Timer(after, _say_slow, [any(map(_may_not_end, paths)), after])
+    timer = threading.Timer(after, _say_slow, [any(map(may_not_end, paths)), kept, after])
     timer.daemon = True
     timer.start()
     try:
@@ -51,14 +52,16 @@ def patience(paths: Sequence[str], after: float = PATIENCE) -> Iterator[None]:
         timer.cancel()
 
 
-def _say_slow(endless: bool, seconds: float) -> None:
+def _say_slow(endless: bool, kept: bool, seconds: float) -> None:
     text = f"kvautopsy: still reading after {seconds:g} s"
     if endless:
         text += "; for a pipe that does not end (docker logs -f) take kvautopsy follow"
+        text += ", or Ctrl-C for the report on what has come" * kept
     print(text, file=sys.stderr, flush=True)  # noqa: T201
 
 
-def _may_not_end(path: str) -> bool:
+def may_not_end(path: str) -> bool:
+    """Whether ``path`` is a pipe or a terminal, which can be read once only."""
     try:
         mode = os.fstat(sys.stdin.fileno()).st_mode if path == "-" else os.stat(path).st_mode  # noqa: PTH116
     except (OSError, ValueError, AttributeError):

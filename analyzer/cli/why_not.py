@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import typer
 
+from analyzer.cli.stopping import keeping_what_came
 from analyzer.cli.streams import patience
 from analyzer.redact import clean
 
@@ -19,8 +21,8 @@ def explain_decision(paths: Sequence[str], options: Options, rule: str) -> int:
     from analyzer.pipeline import read
     from analyzer.sizing import model_for
 
-    with patience(paths):
-        analysis = read(paths, options)
+    with keeping_what_came() as interrupt, patience(paths, kept=True):
+        analysis = read(paths, replace(options, interrupt=interrupt))
     runs = analysis.runs()
     for run in runs:
         if len(runs) > 1:

@@ -5,6 +5,7 @@
 
 from analyzer.sources.limits import Limits
 from analyzer.sources.opening import open_sources
+from analyzer.sources.pipes import Interrupt
 from analyzer.sources.source import Source
 
-__all__ = ["Limits", "Source", "open_sources"]
+__all__ = ["Interrupt", "Limits", "Source", "open_sources"]

@@ -17,6 +17,7 @@ from analyzer.sources.exports import entries_of_exports
 from analyzer.sources.limits import DEFAULT, Limits, Meter
 from analyzer.sources.newest_first import in_order
 from analyzer.sources.own import is_report
+from analyzer.sources.pipes import Interrupt, as_it_comes
 from analyzer.sources.remote import is_remote, objects, unreachable
 from analyzer.sources.source import Source
 from analyzer.sources.streams import Peekable, compression, decompressed, is_binary, is_tar, is_zip, text_chunks
@@ -31,6 +32,7 @@ def open_sources(
     limits: Limits = DEFAULT,
     keep_errors: bool = False,
     as_it_stands: bool = False,
+    interrupt: Interrupt | None = None,
 ) -> Iterator[Source]:
     """The logs that ``paths`` name, in the order given; folders are walked in sorted order.
 
@@ -38,12 +40,12 @@ def open_sources(
 
     What cannot be opened raises ``UserError`` with status 3; with ``keep_errors``, and below a folder, it becomes a
     source whose ``error`` is set and the next one follows. What log services export is read entry by entry, and a log
-    that was printed newest first is turned round, unless ``as_it_stands``.
+    that was printed newest first is turned round, unless ``as_it_stands``. A pipe ends once ``interrupt`` is asked.
     """
     for path in paths:
         name = os.fspath(path)
         try:
-            for source in _open(name, limits, keep_errors):
+            for source in _open(name, limits, keep_errors, interrupt):
                 yield source if source.error is not None else _read_out(source, turn=not as_it_stands)
         except UserError as error:
             if not keep_errors:
@@ -63,13 +65,14 @@ def _read_out(source: Source, *, turn: bool) -> Source:
     return Source(source.name, read, notes=notes)
 
 
-def _open(name: str, limits: Limits, keep_errors: bool) -> Iterator[Source]:
+def _open(name: str, limits: Limits, keep_errors: bool, interrupt: Interrupt | None) -> Iterator[Source]:
     if not name:
         raise UserError("an empty name is no file: is a variable in your command unset?", status=3)
     if name == "-":
         if sys.stdin is None:
             raise UserError("standard input is closed: pipe a log in, or name a file", status=3)
-        yield from _unpack("<stdin>", Peekable(sys.stdin.buffer), Meter("<stdin>", limits))
+        stream = _Complaining(as_it_comes(sys.stdin.buffer, interrupt), "<stdin>")
+        yield from _unpack("<stdin>", Peekable(stream), Meter("<stdin>", limits))
     elif is_remote(name):
         yield from _remote(name, limits, keep_errors)
     elif _is_folder(name):
@@ -81,7 +84,7 @@ def _open(name: str, limits: Limits, keep_errors: bool) -> Iterator[Source]:
             except UserError as reason:
                 yield Source(str(file), lambda: iter(()), reason)
     else:
-        yield from _file(name, limits)
+        yield from _file(name, limits, interrupt)
 
 
 def _is_folder(name: str) -> bool:
@@ -121,7 +124,9 @@ def walk(folder: Path) -> Iterator[tuple[Path, UserError | None]]:
     yield from inside(folder)
 
 
-def _file(name: str, limits: Limits, *, named_by_user: bool = True) -> Iterator[Source]:
+def _file(
+    name: str, limits: Limits, interrupt: Interrupt | None = None, *, named_by_user: bool = True
+) -> Iterator[Source]:
     try:
         mode = Path(name).stat().st_mode
     except OSError as error:
@@ -138,7 +143,8 @@ def _file(name: str, limits: Limits, *, named_by_user: bool = True) -> Iterator[
     if stat.S_ISREG(mode):
         yield from _reopenable(name, opened, limits, named_by_user)
     else:  # a pipe or a terminal can be read once, so it stays open until it was read
-        yield from _unpack(name, Peekable(_Complaining(opened(), name)), Meter(name, limits))
+        stream = _Complaining(as_it_comes(opened(), interrupt), name)
+        yield from _unpack(name, Peekable(stream), Meter(name, limits))
 
 
 def _remote(name: str, limits: Limits, keep_errors: bool) -> Iterator[Source]:
