@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from analyzer.bulk import Lane
     from analyzer.diagnosis import RuleSet
     from analyzer.events import Event
+    from analyzer.evidence.witnesses import Witnesses
     from analyzer.framing.record import Record
     from analyzer.report.model import InputSummary, Report
     from analyzer.sources import Interrupt
@@ -53,7 +54,7 @@ class Options:
     """Facts of other witnesses (exit code, metrics, probes), put into every run."""
     merge: bool = False
     """Treat all inputs as streams of one run (stdout and stderr of one server)."""
-    read_facts: Callable[[Run], Iterable[Fact]] | None = None
+    read_facts: Witnesses | None = None
     """Reads further facts once a run's own are known (metrics whose range is the run's)."""
     interrupt: Interrupt | None = None
     """Asked by the caller when the reading of a pipe is to end with what has come."""
@@ -136,7 +137,12 @@ class Analysis:
             judgement = self.rules.judge(run, model)
             refine_outcome(run, judgement.findings)
             judged.append((run, model, outcome, judgement))
-        return build(judged, self.inputs, seconds=time.monotonic() - self._started)
+        return build(judged, self.inputs, notes=self.missing, seconds=time.monotonic() - self._started)
+
+    @property
+    def missing(self) -> list[str]:
+        """What is said of witnesses that could not be had."""
+        return [] if self.options.read_facts is None else self.options.read_facts.missing
 
 
 @dataclass(slots=True)

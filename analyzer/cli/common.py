@@ -71,7 +71,10 @@ def options_from(
     prometheus: str | None = None,
     url: str | None = None,
 ) -> Options:
-    """Pipeline options from command line values; reads the small witnesses (metrics text, nvidia-smi) at once."""
+    """Pipeline options from command line values; reads the small witnesses (metrics text, nvidia-smi) at once.
+
+    Raises ``UserError`` for one that is none.
+    """
     from analyzer.pipeline import Options
     from analyzer.run.facts import Fact, Where
 
@@ -93,6 +96,10 @@ def options_from(
     for folder in (model_dir, draft_dir):
         if folder is not None and not folder.is_dir():
             raise UserError(f"{folder} is not a folder: give the folder that holds the model's config.json")
+        if folder is not None:
+            from analyzer.evidence.model_dir import inspect_model
+
+            inspect_model(folder)  # what is wrong with it is said before a pipe is read, which is read once only
     if url is not None or prometheus is not None:
         from analyzer.evidence.http import address
 

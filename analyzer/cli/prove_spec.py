@@ -51,6 +51,8 @@ def command(
                 if layer.how:
                     typer.echo(clean(f"       {'':24} {layer.how}"))
             typer.echo(clean(f"{proof.text}\n"))
+    for note in analysis.missing:
+        typer.echo(clean(f"kvautopsy: {note}"), err=True)
     if not any(i.recognised_lines for i in analysis.inputs):
         return 3
     return int(any(p.verdict == REFUTED for p in proofs))

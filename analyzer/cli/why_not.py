@@ -29,4 +29,6 @@ def explain_decision(paths: Sequence[str], options: Options, rule: str) -> int:
             typer.echo(f"\nrun {run.id}, lines {run.first_line} to {run.last_line}")
         for line in analysis.rules.why_not(rule, run, model_for(run)).lines():
             typer.echo(clean(line))
+    for note in analysis.missing:
+        typer.echo(clean(f"\n* {note}"))
     return 0 if runs else 3

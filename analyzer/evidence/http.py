@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 import os
+import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from analyzer.errors import UserError
 
 TOKEN_VARIABLE = "KVAUTOPSY_TOKEN"  # noqa: S105 - the variable's name, not a secret
 MAX_ANSWER = 8 << 20
+_GRACE = 0.5
+"""Seconds for which the library may say itself what went wrong in time."""
+T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,8 +58,40 @@ def address(url: str, example: str = "http://127.0.0.1:8000") -> str:
     return url.rstrip("/")
 
 
+def within(seconds: float, function: Callable[[], T]) -> T:
+    """What ``function`` returns or raises. Raises ``TimeoutError`` if it takes longer than ``seconds``.
+
+    Time-outs of a library bound one step (a name that is looked up, a byte that comes), never the whole. It is then
+    left to itself, in a thread that does not hold up the end of the program.
+    """
+    done: list[tuple[T | None, BaseException | None]] = []
+
+    def call() -> None:
+        try:
+            done.append((function(), None))
+        except BaseException as error:  # handed to the caller, whatever it is
+            done.append((None, error))
+
+    thread = threading.Thread(target=call, daemon=True)
+    thread.start()
+    thread.join(seconds)
+    if not done:
+        raise TimeoutError
+    value, error = done[0]
+    if error is not None:
+        raise error
+    return cast("T", value)
+
+
 def ask(url: str, *, timeout: float = 5.0, limit: int = MAX_ANSWER, json: Any = None, method: str = "GET") -> Answer:
     """One request. Never raises: a failure is a sentence in ``Answer.error``. At most ``timeout`` seconds in all."""
+    try:
+        return within(timeout + _GRACE, lambda: _ask(url, timeout, limit, json, method))
+    except TimeoutError:
+        return Answer(url, 0, "", f"no answer in {timeout:g} s", timeout)
+
+
+def _ask(url: str, timeout: float, limit: int, json: Any, method: str) -> Answer:
     import httpx
 
     started = time.monotonic()

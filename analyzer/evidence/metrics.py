@@ -166,9 +166,14 @@ def _acceptance(values: Mapping[str, tuple[float | bool, str]], snapshot: Snapsh
     return found
 
 
+def is_address(place: str) -> bool:
+    """Whether ``place`` is asked over the network, and is no file."""
+    return place.startswith(("http://", "https://"))
+
+
 def read_metrics(place: str, timeout: float = 5.0) -> Snapshot:
     """The snapshot at ``place``: a file, or a URL. Raises ``UserError`` with what to do."""
-    if place.startswith(("http://", "https://")):
+    if is_address(place):
         from analyzer.evidence.http import fetch_text
 
         url = place if "/metrics" in place else place.rstrip("/") + "/metrics"

@@ -12,6 +12,9 @@ from analyzer.run.model import Run
 from analyzer.run.vocabulary import spec_of
 
 TIMEOUT = 10.0
+"""Seconds for one answer."""
+PATIENCE = 30.0
+"""Seconds for all of a run's."""
 HIGHEST: dict[str, tuple[str, ...]] = {
     "metrics.max_running": ("vllm:num_requests_running", "sglang:num_running_reqs"),
     "metrics.max_waiting": ("vllm:num_requests_waiting", "sglang:num_queue_reqs"),
@@ -29,11 +32,39 @@ RISES: dict[str, tuple[str, ...]] = {
 }
 
 
-def prometheus_facts(url: str, run: Run | None = None, *, hours: float = 24.0) -> list[Fact]:
+class Silent(UserError):
+    """What should be a Prometheus does not answer, or not as one: another question would fare no better."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(message, status=3)
+
+
+def prometheus_facts(url: str, run: Run | None = None, *, hours: float = 24.0, seconds: float = PATIENCE) -> list[Fact]:
     """Facts of the Prometheus at ``url`` for the time of ``run`` (else the last ``hours`` hours).
 
-    Raises ``UserError`` (status 3) when it does not answer, is none, or holds no series of either engine.
+    Raises ``Silent`` (status 3) when it does not answer within ``seconds`` or is none, ``UserError`` (status 3) when it
+    holds no series of either engine.
     """
+    from analyzer.evidence.http import within
+
+    url = url.rstrip("/")
+    start, end = _range(run, hours)
+    span = f"{max(60, int((end - start).total_seconds()))}s"
+    try:
+        facts = within(seconds, lambda: _ask(url, span, end))
+    except TimeoutError:
+        raise Silent(f"the Prometheus at {url} does not answer: no answer in {seconds:.0f} s") from None
+    if not facts:
+        raise UserError(
+            f"the Prometheus at {url} holds no series of vLLM or SGLang in the {span} before {end:%Y-%m-%d %H:%M:%S}: "
+            "is the server scraped?",
+            status=3,
+        )
+    return facts
+
+
+def _ask(url: str, span: str, end: datetime.datetime) -> list[Fact]:
+    """The facts of the ``span`` before ``end``. Raises ``Silent``."""
     import requests
     from prometheus_api_client import PrometheusConnect
     from prometheus_api_client.exceptions import PrometheusApiClientException
@@ -49,31 +80,21 @@ def prometheus_facts(url: str, run: Run | None = None, *, hours: float = 24.0) -
     session = requests.Session()
     session.trust_env = False
     session.headers.update(headers())
-    start, end = _range(run, hours)
-    span = f"{max(60, int((end - start).total_seconds()))}s"
-    url = url.rstrip("/")
     try:
         client = PrometheusConnect(url=url, session=session)
         session.mount(url, Timed(max_retries=0))  # in place of the client's own, which tries for minutes
-        facts = _query_all(client, span, end)
+        return _query_all(client, span, end)
     except requests.exceptions.JSONDecodeError:
-        raise UserError(f"{url} is no Prometheus: its answer is no JSON", status=3) from None
+        raise Silent(f"{url} is no Prometheus: its answer is no JSON") from None
     except requests.exceptions.RequestException as error:
-        raise UserError(f"the Prometheus at {url} does not answer: {reason(error)}", status=3) from None
+        raise Silent(f"the Prometheus at {url} does not answer: {reason(error)}") from None
     except PrometheusApiClientException as error:
         found = re.search(r"HTTP Status Code (\d+)", str(error))
         status = int(found[1]) if found else 0
         hint = f"put the bearer token into ${TOKEN_VARIABLE}" if status in (401, 403) else "is it its address?"
-        raise UserError(f"the Prometheus at {url} answers {status or 'oddly'}: {hint}", status=3) from None
+        raise Silent(f"the Prometheus at {url} answers {status or 'oddly'}: {hint}") from None
     except (ValueError, KeyError, TypeError, IndexError, AttributeError):
-        raise UserError(f"{url} is no Prometheus: its answer is none of the query API", status=3) from None
-    if not facts:
-        raise UserError(
-            f"the Prometheus at {url} holds no series of vLLM or SGLang in the {span} before {end:%Y-%m-%d %H:%M:%S}: "
-            "is the server scraped?",
-            status=3,
-        )
-    return facts
+        raise Silent(f"{url} is no Prometheus: its answer is none of the query API") from None
 
 
 def _range(run: Run | None, hours: float) -> tuple[datetime.datetime, datetime.datetime]:

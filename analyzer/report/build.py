@@ -36,9 +36,12 @@ CONTEXT = 3
 """Recognised records shown before and after a proof line."""
 
 
-def build(judged: Sequence[Judged], inputs: Sequence[InputSummary], *, seconds: float = 0.0) -> Report:
+def build(
+    judged: Sequence[Judged], inputs: Sequence[InputSummary], *, notes: Sequence[str] = (), seconds: float = 0.0
+) -> Report:
     """The report on ``judged`` runs (run, sizing model, its check, the rules' judgement), cleaned of secrets."""
-    report = Report(list(inputs), tool={"name": "kvautopsy", "version": __version__}, seconds=seconds)
+    tool = {"name": "kvautopsy", "version": __version__}
+    report = Report(list(inputs), tool=tool, notes=list(notes), seconds=seconds)
     for run, _, check, judgement in judged:
         report.runs.append(_run(run, check, judgement))
     return scrub(report)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from analyzer.report.markup import Html, el, join
 from analyzer.report.model import Finding, Report, RunReport
@@ -12,7 +13,7 @@ _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 def to_junit(report: Report) -> str:
     """``report`` as JUnit XML with a final line feed."""
-    suites = [_suite(run) for run in report.runs]
+    suites = [_suite(run, report.notes) for run in report.runs]
     body = el("testsuites", *suites, name=_text(report.tool.get("name", "kvautopsy")))
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{body}\n'
 
@@ -22,7 +23,7 @@ def _text(text: str) -> str:
     return _NOT_XML.sub("\ufffd", text)
 
 
-def _suite(run: RunReport) -> Html:
+def _suite(run: RunReport, notes: Sequence[str]) -> Html:
     cases = [_case(run, finding) for finding in run.findings]
     failures = sum(f.severity != "info" for f in run.findings)
     if run.failure and not run.failure.rule:
@@ -41,7 +42,7 @@ def _suite(run: RunReport) -> Html:
     return el(
         "testsuite",
         *cases,
-        el("system-out", _text(run.verdict)),
+        el("system-out", _text("\n".join([run.verdict, *notes]))),
         name=_text(f"{run.source} run {run.id}"),
         tests=len(cases),
         failures=failures,

@@ -28,11 +28,12 @@ def to_sarif(report: Report) -> str:
         "version": report.tool.get("version", "0"),
         "rules": [_rule(finding) for finding in rules.values()],
     }
-    document = {
-        "$schema": _SCHEMA,
-        "version": "2.1.0",
-        "runs": [{"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}],
-    }
+    run = {"tool": {"driver": driver}, "columnKind": "unicodeCodePoints", "results": results}
+    notes = [f"{item.source}: {item.note}" for item in report.inputs if item.note] + report.notes
+    if notes:  # what the results do not rest on: an input that was not read to its end, metrics that were not had
+        told = [{"level": "warning", "message": {"text": note}} for note in notes]
+        run["invocations"] = [{"executionSuccessful": True, "toolExecutionNotifications": told}]
+    document = {"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]}
     return json.dumps(plain(document), ensure_ascii=False, indent=1, allow_nan=False) + "\n"
 
 

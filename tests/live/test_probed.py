@@ -123,7 +123,6 @@ def test_a_server_that_wants_a_token_is_not_called_dead(log: Path) -> None:
         (["--prometheus", "nonsense"], "not an address"),
         (["--metrics", "no/such/file"], "cannot read the metrics"),
         (["--nvidia-smi", str(SAMPLE)], "no nvidia-smi text"),
-        (["--prometheus", "http://127.0.0.1:9"], "does not answer"),
     ],
 )
 def test_a_witness_that_is_none_is_one_sentence(log: Path, options: list[str], sentence: str) -> None:
@@ -131,6 +130,34 @@ def test_a_witness_that_is_none_is_one_sentence(log: Path, options: list[str], s
     assert done.returncode in (2, 3)
     assert sentence in done.stderr
     assert len(done.stderr.strip().splitlines()) == 1
+
+
+@pytest.mark.parametrize("option", ["--prometheus", "--metrics"])
+def test_metrics_that_do_not_answer_cost_no_report(log: Path, option: str) -> None:
+    given = [option, "http://127.0.0.1:9"]
+    alone, done = explain(log), explain(log, *given)
+    assert done.returncode == alone.returncode == 0
+    assert done.stderr == ""
+    said = " ".join(done.stdout.split())
+    assert "The metrics could not be had: " in said
+    assert "nothing listens there. What rests on metrics is left open" in said
+    whole = json.loads(explain(log, *given, "--format", "json").stdout)
+    assert whole["runs"][0]["facts"].keys() == report(log)["facts"].keys()
+    assert len(whole["notes"]) == 1
+    if option == "--metrics":
+        proof = explain(log, *given, command="prove-spec")
+        assert "The metrics could not be had" in proof.stderr
+        assert "tokens accepted" in proof.stdout
+
+
+def test_a_wrong_witness_is_refused_before_a_pipe_is_read(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    for option in ("--model-dir", "--metrics"):
+        command = [sys.executable, "-m", "analyzer", "explain", "-", option, str(tmp_path / "empty")]
+        child = subprocess.Popen(command, stdin=subprocess.PIPE, stderr=subprocess.PIPE)
+        assert child.wait(30) == 3  # its standard input is still open
+        assert child.stderr is not None
+        assert "empty" in child.stderr.read().decode()
 
 
 def test_foreign_memory_by_nvidia_smi(tmp_path: Path) -> None:

@@ -39,6 +39,17 @@ def test_sarif_addresses_are_addresses(report: Report) -> None:
     assert place["artifactLocation"]["uri"] == "my%20logs/a%20b%231.log"
 
 
+def test_what_could_not_be_had_is_told(report: Report) -> None:
+    assert "invocations" not in json.loads(to_sarif(report))["runs"][0]
+    report.notes = ["The metrics could not be had: no answer in time."]
+    report.inputs[0].note = "interrupted"
+    (told,) = json.loads(to_sarif(report))["runs"][0]["invocations"]
+    texts = [n["message"]["text"] for n in told["toolExecutionNotifications"]]
+    assert texts == [f"{report.inputs[0].source}: interrupted", *report.notes]
+    said = ElementTree.fromstring(to_junit(report)).find("testsuite/system-out")
+    assert said is not None and (said.text or "").endswith(report.notes[0])
+
+
 def test_junit_fails_what_is_wrong_and_skips_what_is_open(report: Report) -> None:
     root = ElementTree.fromstring(to_junit(report))
     first, second = root.findall("testsuite")
