@@ -116,8 +116,10 @@ def _sglang(rank: _Rank) -> Iterable[LedgerRow]:
     if total is not None:
         rest = total - left - sum(row.bytes - row.freed for row in rows)
         if rest > SMALL:
-            note = "not itemised: tables, workspaces"
-            rows.append(LedgerRow(rank.rank, "other", rest, rank.lines("gpu.free_before_load"), note, "unknown"))
+            known = "weights.loaded" in rank.facts
+            item, note = ("other", "tables, workspaces") if known else ("weights, other", "no line tells the weights")
+            lines = rank.lines("gpu.free_before_load")
+            rows.append(LedgerRow(rank.rank, item, rest, lines, f"not itemised: {note}", "unknown"))
     yield from rows
     lines = rank.lines(final)
     kept = rank.get("sizing.reserve")

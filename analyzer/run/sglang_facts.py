@@ -114,9 +114,24 @@ def _speculation(folder: SglangFolder, facts: Facts) -> bool:
     return shown is not None
 
 
+_SIGNS_OF_SPECULATION = (
+    ("max_running_default", ""),
+    ("draft_graph_begin", ""),
+    ("draft_extend_graph_begin", ""),
+    ("spec_dspark_runner", ""),
+    ("draft_graph_end", ""),
+    ("draft_extend_graph_end", ""),
+    ("target_graph_begin", "target_phase"),
+    ("target_graph_end", "target_phase"),
+    ("mamba_cache_allocated", "intermediate_ssm"),
+)
+"""Kinds of lines that only a server with a draft prints; with a field: where it says more than "decode"."""
+
+
 def _evidence_of_speculation(folder: SglangFolder) -> Where | None:
-    for kind in ("max_running_default", "draft_graph_begin", "draft_extend_graph_begin", "spec_dspark_runner"):
-        if (event := folder.first.get(kind)) is not None:
+    for kind, field in _SIGNS_OF_SPECULATION:
+        event = folder.first.get(kind)
+        if event is not None and (not field or event.fields.get(field) not in (None, "decode")):
             return Where.of(event.record)
     for log in folder.ranks.values():
         for load in log.loads:

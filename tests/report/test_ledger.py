@@ -111,3 +111,11 @@ def test_a_vllm_start_that_died_before_its_pool_shows_what_others_held() -> None
     assert rows_of(run) == {"weights, target": 15.0, "taken before loading": 50.0, "the rest": 15.0}
     assert ledger_total(ledger(run)) / GIB == pytest.approx(80.0)
     assert ledger(run_of("vllm", {"gpu.total": 80.0}, sizing__fraction=0.9)) == []
+
+
+def test_what_no_line_tells_is_not_called_workspaces() -> None:
+    """Without the line that ends the load, most of the remainder are the weights themselves."""
+    gib = {k: v for k, v in SGLANG.items() if not k.startswith(("weights", "draft.weights"))}
+    rows = ledger(run_of("sglang", gib, pool__tokens=1))
+    rest = next(row for row in rows if row.kind == "unknown")
+    assert (rest.item, rest.note) == ("weights, other", "not itemised: no line tells the weights")

@@ -1,0 +1,35 @@
+"""Which lines of SGLang show that a draft is there, so that a second pool is the draft's."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.run.helpers import only
+
+POOLS = """\
+[2026-10-02 00:39:41] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 295950, K size: 4.52 GB, V size: 4.52 GB
+[2026-10-02 00:39:41] Memory pool end. avail mem=21.57 GB
+[2026-10-02 00:39:42] KV Cache is allocated. dtype: torch.bfloat16, #tokens: 295950, K size: 3.39 GB, V size: 3.39 GB
+[2026-10-02 00:39:42] Memory pool end. avail mem=14.77 GB
+"""
+SIGNS = [
+    "[2026-10-02 00:40:09] Capture draft verify CUDA graph end. elapsed=1.96 s, mem usage=2.17 GB, avail mem=2.56 GB.",
+    "[2026-10-02 00:40:07] Capture target verify CUDA graph end. elapsed=6.90 s, mem usage=6.13 GB, avail mem=4.72 GB.",
+    "[2026-10-02 00:39:40] Mamba Cache is allocated. max_mamba_cache_size: 64, conv_state size: 0.07GB, "
+    "ssm_state size: 3.05GB intermediate_ssm_state_cache size: 48.75GB",
+]
+
+
+@pytest.mark.parametrize("sign", SIGNS)
+def test_a_sign_of_speculation_makes_the_second_pool_the_drafts(sign: str) -> None:
+    run = only(POOLS + sign + "\n")
+    assert run.facts.value("draft.pool.bytes") == pytest.approx(6.78 * 2**30)
+    assert run.facts.value("pool.bytes") == pytest.approx(9.04 * 2**30)
+
+
+def test_a_graph_for_decoding_is_no_sign() -> None:
+    line = (
+        "[2026-10-02 00:40:07] Capture target decode CUDA graph end. elapsed=6.90 s, mem usage=6.13 GB, "
+        "avail mem=4.72 GB.\n"
+    )
+    assert "draft.pool.bytes" not in only(POOLS + line).facts
