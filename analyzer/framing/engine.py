@@ -31,6 +31,10 @@ _PATTERNS = {
     # 1 stamp, 2 fraction, 3 ranks, 4 encoder process, 5 uvicorn's level
     "sglang": rf"\[((?:(?:\d{{4}}-)?\d\d-\d\d )?\d\d:\d\d:\d\d)([.,]\d+)?{_RANKS}\] ?(?:({LEVELS}):\s+)?",
     "sglang_cut": rf"({_STAMP})()((?: [A-Z][A-Z_]*\d+)*)()\] ?(?:({LEVELS}):\s+)?",  # the opening bracket got lost
+    # 1 ranks: a log of which the times were cut off, or a summary of one
+    "ranks": r"\[((?:ATTN_)?(?:TP|PP|DP|EP|CP|DCP)\d+(?: [A-Z][A-Z_]*\d+)*)\] +",
+    # 1 level: SGLang before its own logger is set up, behind its stamp
+    "source": rf"({LEVELS}) [\w./-]+\.py:\d+: ",
     # 1 process tag, 2 level, 3 stamp, 4 module, 5 uvicorn's level
     "vllm": rf"(?:\(([^()]{{1,90}})\) ?)?(?:{_HEADER}|({LEVELS}):\s+)",
     "repeated": r" *\[repeated (\d+)x across cluster\](?: \(Ray deduplicates[^)]*\))?",

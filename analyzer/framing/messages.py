@@ -143,7 +143,12 @@ class MessageReader:
             if stamp:
                 record.stamp, record.time = stamp, engine.seconds_without_year(stamp)
             return record
+        if header.re is engine.pattern("ranks"):
+            record.time, record.rank = context.outer.time, header[1]
+            return record
         stamp, fraction, ranks, encoder, record.level = header.groups("")
+        if (source := engine.pattern("source").match(record.text)) is not None:
+            record.level, record.text = source[1], record.text[source.end() :]
         record.stamp, record.time = stamp + fraction, engine.seconds(stamp)
         if fraction and record.time is not None:
             record.time += float("0." + fraction[1:])
@@ -177,7 +182,7 @@ def _header(text: str) -> re.Match[str] | None:
     """The engine prefix at the front of ``text``, process tags left aside."""
     first = text[:1]
     if first == "[":
-        return engine.pattern("sglang").match(text)
+        return engine.pattern("sglang").match(text) or engine.pattern("ranks").match(text)
     if first in ("I", "W", "E", "D", "C"):
         return engine.pattern("vllm").match(text)
     if first.isdigit() and text[4:5] == "-":

@@ -28,6 +28,8 @@ _RFC3339 = r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z|[+-]\d\d:?\d\d)?"
 _PATTERNS = {
     "cri": rf"({_RFC3339}) (?:stdout|stderr) ([FP])(?: |$)",
     "time": rf"\[?({_RFC3339}|\d{{4}}[-/]\d\d[-/]\d\d \d\d:\d\d:\d\d(?:[.,]\d+)?(?:Z| ?[+-]\d\d:?\d\d)?)\]?(?:[ \t]|$)",
+    # what logging's best known formatter puts between time and message: "- name - LEVEL - "
+    "dashes": rf"-(?: [\w.]{{1,60}} -)? (?:{engine.LEVELS}) - ",
     "compose": r"([A-Za-z0-9][\w.-]*)(\s*)\| ?",
     "pod": r"\[(pod/[^\]\s]+)\] ?",
     "label": r"\[(rank\d+|default\d+|[\w.-]+:\d+)\]: ?",
@@ -264,7 +266,8 @@ def _numeric(text: str, outer: Outer) -> str | None:
         if match is None:
             return None
         outer.stamp = match[1]
-        return text[match.end() :]
+        dashes = _pattern("dashes").match(text, match.end())
+        return text[(dashes or match).end() :]
     if text[2:3] == "-" and (match := _pattern("short").match(text)):
         outer.stamp = outer.stamp or match[1]
         return text[match.end() :]

@@ -43,8 +43,11 @@ class Catalog:
         return cls(load_table(folder), folder)
 
     def match(self, record: Record, engine: str = "") -> Event | None:
-        """The event that ``record`` is. ``engine`` is the engine of its run, where that is known."""
-        found = self.find(record.text, engine)
+        """The event that ``record`` is. ``engine`` is the engine of its run, where that is known.
+
+        Where it is not, a header that names the source file is vLLM's: of what both engines say, it says it.
+        """
+        found = self.find(record.text, engine or ("vllm" if record.module else ""))
         return found[0].event(found[1], record) if found else None
 
     def find(self, text: str, engine: str = "") -> tuple[Shape, Any] | None:
