@@ -77,9 +77,8 @@ def _table(report: Report) -> Html:
 
 
 def _run(run: RunReport, *, alone: bool) -> Html:
-    ranks = view.ranks_of(run)
     title = view.engine_of(run) if alone else f"Run {run.id}: {view.engine_of(run)}"
-    about = [view.model_of(run), f"{ranks} rank{'s' if ranks > 1 else ''}"]
+    about = [view.model_of(run), view.ranks_said(run)]
     blamed = view.blamed(run)
     return el(
         "article",

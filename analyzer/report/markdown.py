@@ -76,10 +76,9 @@ def _table(report: Report) -> str:
 
 def _run(run: RunReport, *, alone: bool) -> str:
     title = view.engine_of(run) if alone else f"Run {run.id}: {view.engine_of(run)}"
-    ranks = view.ranks_of(run)
     about = [
         view.model_of(run),
-        f"{ranks} rank{'s' if ranks > 1 else ''}",
+        view.ranks_said(run),
         f"lines {run.first_line} to {run.last_line}",
     ]
     blamed = view.blamed(run)

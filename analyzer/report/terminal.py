@@ -61,8 +61,7 @@ def write(report: Report, sheet: Sheet, *, noise: bool = False) -> None:
 
 
 def _run(run: RunReport, sheet: Sheet, *, noise: bool) -> None:
-    ranks = view.ranks_of(run)
-    parts = [view.engine_of(run), view.model_of(run), f"{ranks} rank{'s' if ranks > 1 else ''}"]
+    parts = [view.engine_of(run), view.model_of(run), view.ranks_said(run)]
     parts = [part for part in parts if part]
     if cells(line := "   ".join(parts)) <= sheet.width:
         sheet.add(line)

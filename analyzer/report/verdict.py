@@ -16,6 +16,17 @@ _STAGES = {
     "shutdown": "while shutting down",
 }  # fmt: skip
 SENTENCE = 180
+_AT_ANY_TIME = frozenset({
+    "fail-gpu-fault", "fail-engine-bug", "fail-hang", "fail-network", "fail-compile", "fail-kernel-unsupported",
+    "fail-oom-after-pool", "cut-short", "elsewhere",
+})  # fmt: skip
+"""Causes of a start that failed which a server meets just as well while it serves, so that they tell no stage."""
+_OF_LOADING = frozenset({
+    "fail-oom-load", "fail-weights-missing", "fail-weights-mismatch", "fail-quantization-mismatch", "fail-download",
+    "fail-disk", "fail-path", "crash-killed", "cut-short",
+})  # fmt: skip
+"""Causes that can only have struck while weights were read, or that say nothing of it."""
+_WARMING = "in the last steps of the start-up (warm-up, graphs)"
 _CAPS = ("cap-", "context-exceeds-pool", "queueing-at-cap")
 
 
@@ -36,6 +47,12 @@ def _failed(run: RunReport, stage: str) -> list[str]:
     when = {"crashed at startup": "The server did not start", "crashed at runtime": "The server died"}
     head = when.get(run.outcome, "Something failed") + (f": it failed {where}" if where else "")
     finding = view.blamed(run)
+    cause = finding.cause if finding is not None else failure.cause
+    if where == _STAGES["weights"] and view.value_of(run, "weights.loaded") and cause not in _OF_LOADING:
+        head = when[run.outcome]  # some rank had loaded: what follows before the pool has no stage of its own
+    assumed = view.value_of(run, "failure.assumed") and run.outcome == "crashed at startup"
+    if assumed and (not cause or cause in _AT_ANY_TIME or cause.startswith("crash-")):
+        head = "Something failed, most likely before the server served"
     if failure.cause == "elsewhere":
         return [
             head,
@@ -65,7 +82,9 @@ def _lived(run: RunReport, stage: str) -> list[str]:
     first = next((f for f in causes if f not in (top, cap)), None)
     if top is None and cap is None and first is not None:
         said.append(_hedged(first))
-    if tokens is None:
+    if tokens is None and (blocks := view.number_of(run, "pool.blocks")) is not None:
+        said.insert(0, f"The pool holds {blocks:,.0f} blocks; how many tokens a block has is not in the log")
+    elif tokens is None:
         said.insert(0, _without_pool(run, stage))
     elif top is None and cap is None and first is None:
         said.append("No rule found anything wrong with it")
@@ -131,7 +150,7 @@ def _requests(number: float) -> str:
 
 
 def _without_pool(run: RunReport, stage: str) -> str:
-    where = _STAGES.get(stage, "")
+    where = _WARMING if stage == "graphs" else _STAGES.get(stage, "")
     if run.outcome in ("serving", "degraded"):
         return "The server serves; the log does not show its pool"
     if run.outcome == "stopped":

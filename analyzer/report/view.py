@@ -5,6 +5,7 @@ Nothing here knows a terminal or a browser; texts are plain, figures are formatt
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -76,6 +77,20 @@ def model_of(run: RunReport) -> str:
 def ranks_of(run: RunReport) -> int:
     """How many ranks printed figures of their own, at least 1."""
     return max((len([r for r in fact.ranks if r]) for fact in run.facts.values()), default=0) or 1
+
+
+def ranks_said(run: RunReport) -> str:
+    """``4 ranks``, or ``1 of 4 ranks`` where the arguments name more than printed figures of their own."""
+    seen = ranks_of(run)
+    named = ("tensor", "pipeline", "data") if run.engine == "vllm" else ("tensor", "pipeline")
+    sizes = [number_of(run, f"args.{name}_parallel_size") for name in named]
+    whole = math.prod(int(size) for size in sizes if size)
+    weights = run.facts.get("weights.loaded")
+    if weights is not None and "" in weights.ranks and len(weights.ranks) > 1:
+        seen = max(seen, len(weights.ranks))  # the driver of V0 prints no name of its own
+    if whole > seen:
+        return f"{seen} of {whole} ranks"
+    return f"{seen} rank{'s' if seen > 1 else ''}"
 
 
 def rank_said(run: RunReport) -> str:

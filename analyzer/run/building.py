@@ -15,7 +15,7 @@ from analyzer.run.answers import write_unexplained
 from analyzer.run.facts import Where
 from analyzer.run.failure_facts import add_failure_facts
 from analyzer.run.failures import FailureLog
-from analyzer.run.foreign import engine_of, of_a_library, other_engine
+from analyzer.run.foreign import engine_of, engine_of_process, of_a_library, other_engine
 from analyzer.run.model import STAGES, Run
 from analyzer.run.outcome import decide
 from analyzer.run.plan import ENGINES, EngineFolder, Plan, engine_folder
@@ -307,7 +307,7 @@ class Building:
             log = log.joined(other.log, self.ready is not None or self.served is not None)
             run.notes.append(f"Read together with {other.source}, which is another stream of the same server.")
         run.failures, entry = log.judged()
-        run.engine = run.engine or engine_of(run.failures)
+        run.engine = run.engine or engine_of(run.failures) or engine_of_process(self.last)
         if run.engine is not None:
             self._fill(run, companions)
         elif (name := other_engine(run.failures)) is not None:
@@ -324,6 +324,8 @@ class Building:
             run.facts.add("stage", run.stage, run.stages[run.stage])
         if cause is not None:
             add_failure_facts(run, cause, entry, startup)
+            if verdict.assumed:
+                run.facts.add("failure.assumed", True, cause.where[:1], rank="")
         write_unexplained(run, bool(log.entries))
         if closed:
             self._note_end(run)
@@ -353,13 +355,19 @@ class Building:
                 run.facts.add("end.waited", max(0.0, self.last_time - begun), where, rank="")
         elif run.outcome == "starting":
             after = f" after the {_REACHED[run.stage]}" if run.stage in _REACHED else ""
+            if run.stage == "pool" and not _holds_pool(run):
+                after = " while the pool was being sized"
             run.notes.append(f"The log ends at line {self.last.last_line}{after}, without an error and without an end.")
 
 
 _REACHED = {
     "arguments": "arguments were read", "init": "processes began", "weights": "weights were loaded",
-    "pool": "pool was made", "graphs": "graphs were captured",
+    "pool": "pool was made", "graphs": "pool was made",
 }  # fmt: skip
+
+
+def _holds_pool(run: Run) -> bool:
+    return "pool.tokens" in run.facts or "pool.blocks" in run.facts
 
 
 def _frightening(record: Record) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Sequence
 
+from analyzer.framing.record import Record
 from analyzer.run.model import Failure, Frame
 from analyzer.run.plan import ENGINES
 
@@ -28,6 +29,11 @@ ENGINE_OF_PROGRAM = {"vllm": "vllm", "api_server.py": "vllm", "sglang": "sglang"
 _COMMAND = re.compile(
     rf"(?:^|[\s/])({'|'.join(map(re.escape, ENGINE_OF_PROGRAM))})(?: \w+)?: (?:error: |(?:command )?not found)", re.M
 )
+_VLLM_PROCESS = re.compile(r"(?:EngineCore|APIServer|ApiServer|VllmWorker|RayWorkerWrapper|RayWorkerProc)(?:$|[_\d])")
+"""Process tags that vLLM puts before its lines, and the names of its actors, which ray puts there."""
+_VLLM_TEXT = re.compile(
+    r"^(?:Engine core initialization failed|EngineCore encountered an issue|WorkerProc init\w+ failed)"
+)
 _NOT_STARTED = frozenset({"command not found", "container runtime", "NUMA binding refused", "port taken"})
 """What keeps any program from starting; other lines of this kind end a process of which nothing else is known."""
 
@@ -41,7 +47,17 @@ def engine_of(failures: Sequence[Failure]) -> str | None:
     for failure in failures:
         if failure.exception in ("bad arguments", "command not found") and (named := _COMMAND.search(failure.message)):
             return ENGINE_OF_PROGRAM[named[1]]
+        package = failure.exception.partition(".")[0]
+        if package in ENGINES:
+            return package
+        if _VLLM_PROCESS.match(failure.process) or _VLLM_TEXT.search(failure.message):
+            return "vllm"
     return None
+
+
+def engine_of_process(record: Record | None) -> str | None:
+    """The engine whose process tag a line bears, where no line is one that the engine is known to print."""
+    return "vllm" if record is not None and _VLLM_PROCESS.match(record.process) else None
 
 
 def of_a_library(cause: Failure) -> bool:

@@ -85,6 +85,8 @@ def headline(message: str) -> str:
         if line.startswith("what():") and before.startswith("terminate called"):
             best = line.removeprefix("what():").strip()
             break
+    if best.startswith("!!"):
+        best = best.strip("! ")
     return best.partition(" [type=")[0].removeprefix("Value error, ").rstrip(".: ")
 
 

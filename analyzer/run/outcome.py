@@ -38,9 +38,15 @@ _RUNTIME_FILES = re.compile(
     r"/(?:mem_cache/\w*(?:radix|chunk|tree)_?cache\w*|constrained/\w+|srt/sampling/\w+|managers/schedule_(?:batch|policy))\.py$"
 )
 """Files of SGLang whose functions other than constructors work on requests."""
-_LOOP_SOURCE = re.compile(r"^\s+(?:scheduler|self)\.(?:event_loop|run_event_loop)\w*\(", re.M)
+_LOOP_SOURCE = re.compile(
+    r"^\s+(?:(?:scheduler|self)\.(?:event_loop|run_event_loop)\w*|engine_core\.run_busy_loop)\(", re.M
+)
 _START_SOURCE = re.compile(r"^\s+scheduler = Scheduler\(", re.M)
 """Lines of source in a traceback of which only a part was pasted."""
+_ENGINE_DEAD = re.compile(r"(?:^|\.)(?:Async|MQ)?EngineDeadError$")
+"""What vLLM's front end raises once the engine that it had is gone; one that never came up is told otherwise."""
+_IN_FUNCTION = re.compile(r'^\s*File "[^"\n]*", line \d+, in (\w+)$', re.M)
+"""The functions of all tracebacks of a chain, also of one that was cut before its exception."""
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__", "<module>", "create_grammar_backend"})
 _SERVING_TEXT = re.compile(r"memory leak detected|pool leak detected|Mem Leak Detected|to retract|Decode out of memory")
 """What only a server that has served can print."""
@@ -80,10 +86,12 @@ class Verdict:
 
     outcome: str
     basis: tuple[Where, ...]
+    assumed: bool = False
+    """The log does not tell whether the server had served when it failed: most that fail in a fragment did not."""
 
 
-def startup_failure(failure: Failure, failures: Sequence[Failure], ready: bool, seen_start: bool) -> bool:
-    """Whether ``failure`` kept the server from serving (else it ended one that served).
+def startup_failure(failure: Failure, failures: Sequence[Failure], ready: bool, seen_start: bool) -> bool | None:
+    """Whether ``failure`` kept the server from serving (else it ended one that served); None if nothing tells.
 
     ``ready``: the server had served or said that it serves; ``seen_start``: the log shows how it started. Where the
     log shows neither, the functions that were running tell; a death has none, so what followed from it is asked too.
@@ -106,10 +114,10 @@ def startup_failure(failure: Failure, failures: Sequence[Failure], ready: bool, 
         return False
     if seen_start:
         return True
-    if any(one.exception in ("engine dead", "step failed") for one in failures):
+    if any(one.exception in ("engine dead", "step failed") or _ENGINE_DEAD.search(one.exception) for one in failures):
         return False
     for one in (failure, *failures):
-        names = [frame.function for frame in one.frames]
+        names = [frame.function for frame in one.frames] + _IN_FUNCTION.findall(one.text)
         if any(map(STARTUP_FUNCTIONS.match, names)):
             return True
         if any(map(_RUNTIME_FUNCTIONS.match, names)) or _LOOP_SOURCE.search(one.text):
@@ -118,9 +126,7 @@ def startup_failure(failure: Failure, failures: Sequence[Failure], ready: bool, 
             return True
         if any(f.function not in _CONSTRUCTORS and _RUNTIME_FILES.search(f.file) for f in one.frames):
             return False
-    if failure.kind in ("watchdog", "killed"):
-        return False
-    return failure.stage not in ("ready", "serving")
+    return False if failure.kind in ("watchdog", "killed") or failure.stage in ("ready", "serving") else None
 
 
 def decide(evidence: Evidence, failures: Sequence[Failure], ready: bool) -> Verdict:
@@ -130,7 +136,8 @@ def decide(evidence: Evidence, failures: Sequence[Failure], ready: bool) -> Verd
         return Verdict("degraded", cause.where[:2])
     if cause is not None:
         startup = startup_failure(cause, failures, ready, evidence.seen_start)
-        return Verdict("crashed at startup" if startup else "crashed at runtime", cause.where[:2])
+        outcome = "crashed at runtime" if startup is False else "crashed at startup"
+        return Verdict(outcome, cause.where[:2], assumed=startup is None)
     if evidence.stop is not None:
         return Verdict("stopped", _known(evidence.served or evidence.ready, evidence.stop))
     if places := _known(evidence.ready, evidence.served, evidence.answered):

@@ -122,6 +122,9 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "rank_killed": (KILL, "killed"),
         "shell_killed": (KILL, "killed"),
         "container_exit": (KILL, "process died"),
+        "service_exit": (KILL, "process died"),
+        "service_killed": (KILL, "killed"),
+        "service_oom": (KILL, HOST_OOM),
         "segfault": (FATAL, "segmentation fault"),
         "native_abort": (FATAL, "abort"),
         "heap_damaged": (FATAL, "abort"),
@@ -142,6 +145,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "memory_policy_refused": (FATAL, "NUMA binding refused"),
         "port_taken": (FATAL, "port taken"),
         "nvshmem_failed": (FATAL, "NVSHMEM"),
+        "ccl_error": (FATAL, "oneCCL"),
         "http_app_failed": (WRAPPER, "application failed to start"),
         "shell_terminated": (STOP, "SIGTERM"),
         "interrupted": (STOP, "interrupt"),
@@ -167,7 +171,9 @@ def signal_of(event: Event) -> Signal | None:
         return None  # a soft watchdog dumps the stacks and lets the server go on
     if event.kind == "token_cap_ignored" and not event.get("profiled", 0) < 0:
         return None  # an ordinary clip; a negative profile means that there is no memory at all
-    if event.kind == "container_exit" and (code is None or code >= 0):
+    if event.kind == "service_killed":
+        code = -int(event.get("signal_number"))
+    if event.kind in ("container_exit", "service_exit") and (code is None or code >= 0):
         return None  # an ordinary status: what failed said so itself
     if code == -15:
         kind = ENDED if event.kind == "worker_died" else STOP

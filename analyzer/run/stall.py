@@ -8,6 +8,9 @@ nothing has a time limit. Only the end of the log counts: a pause in its middle 
 
 from __future__ import annotations
 
+from collections import Counter
+
+from analyzer.events import Event
 from analyzer.run.facts import Facts, Where
 from analyzer.run.series import CHARTED, Series, Track
 
@@ -19,11 +22,33 @@ def write_stall(series: Series, facts: Facts) -> None:
     _write_stuck(series, facts)
     found = max((_standing(track) for track in series.tracks.values()), default=(0, 0.0))
     running = series.stat("running")
-    if not found[0] or running is None or (prompts := series.stat("prefill_rate")) is None or prompts.last > 0:
+    if not found[0] or running is None or series.stat("prefill_rate") is None or _moves(series):
         return
     where = Where.of(running.end) if running.end is not None else None
     facts.add("load.stalled_lines", found[0], where, rank="")
     facts.add("load.stalled_running", found[1], where, rank="")
+
+
+def _moves(series: Series) -> bool:
+    """Whether the last line of an engine shows prompts read; of several engines, also tokens written by one of them."""
+    names = ("prefill_rate",) if len(series.tracks) == 1 else ("prefill_rate", "decode_rate")
+    return any(track.stats[name].last > 0 for track in series.tracks.values() for name in names if name in track.stats)
+
+
+def write_waits(events: list[Event], serving: Where | None, facts: Facts) -> None:
+    """``load.broadcast_waits``: processes that waited for a worker after ``serving``, where the server first served;
+    ``load.lookups_repeated``: how often the KV store was asked for the request that it was asked for most often."""
+    lookups = [event for event in events if event.kind == "lmcache_hit"]
+    if serving is not None:
+        waits = [event for event in events if event.kind == "broadcast_wait"]
+        late = [e for e in waits if e.record.source != serving.source or e.line > serving.line]
+        if late:
+            facts.add("load.broadcast_waits", len(late), [Where.of(e.record) for e in (late[0], late[-1])], rank="")
+    requests = Counter(str(event.get("request")) for event in lookups)
+    request, count = next(iter(requests.most_common(1)), ("", 0))
+    if count > 1:
+        last = [event for event in lookups if str(event.get("request")) == request][-1]
+        facts.add("load.lookups_repeated", count, last.record, rank="")
 
 
 def _write_stuck(series: Series, facts: Facts) -> None:
@@ -41,7 +66,7 @@ def _reads_prompts(series: Series) -> bool:
     prompts, tokens = series.stat("prefill_rate"), series.stat("decode_rate")
     if prompts is None or tokens is None:
         return False
-    return prompts.last > 0 or (prompts.high > 0 and tokens.high == 0)
+    return _moves(series) or (prompts.high > 0 and tokens.high == 0)
 
 
 def _waiting_alone(track: Track) -> tuple[int, float]:

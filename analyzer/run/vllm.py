@@ -17,7 +17,7 @@ from analyzer.run.acceptance import write_acceptance
 from analyzer.run.facts import Where
 from analyzer.run.model import Run
 from analyzer.run.series import Series
-from analyzer.run.stall import write_stall
+from analyzer.run.stall import write_stall, write_waits
 from analyzer.run.vllm_args import ARGUMENT_KINDS, write_arguments
 from analyzer.run.vllm_facts import FACT_KINDS, Lines, write_facts
 from analyzer.run.vllm_refusals import facts_from_exception
@@ -54,9 +54,16 @@ STAGE_OF: dict[str, str] = {
     "xpu_after_profile": "pool",
     "tpu_memory": "pool",
     "hpu_memory": "pool",
+    "hpu_cache_taken": "pool",
+    "hpu_weights_taken": "weights",
+    "tpu_worker": "init",
+    "tpu_model": "weights",
     "ascend_memory": "pool",
     "graphs_begin_v0": "graphs",
     "graphs_captured": "graphs",
+    "warm_up_kernels": "graphs",
+    "autotune_cache": "graphs",
+    "tpu_compile": "graphs",
     "graph_compared": "graphs",
     "engine_ready": "graphs",
     "server_start": "graphs",
@@ -172,6 +179,7 @@ class VllmFolder:
         for failure in run.failures:
             where = failure.where[0] if failure.where else Where(run.source, failure.first_line, failure.message)
             facts_from_exception(f"{failure.message}\n{failure.text}", where, facts)
+        write_waits(run.events, run.stages.get("serving"), facts)
         self._write_runtime(run)
 
     def _write_runtime(self, run: Run) -> None:

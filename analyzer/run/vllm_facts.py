@@ -12,8 +12,10 @@ import re
 from collections.abc import Callable
 
 from analyzer.events import Event
+from analyzer.run import vllm_devices as devices
 from analyzer.run.facts import Facts, Where
 from analyzer.run.vllm_derived import derive
+from analyzer.run.vllm_devices import ENGINE_CORE, rank_of
 from analyzer.run.vllm_refusals import WRITERS as REFUSALS
 from analyzer.run.vllm_refusals import write_refusal
 
@@ -23,15 +25,8 @@ Lines = dict[str, list[Event]]
 Writer = Callable[[list[Event], Facts], None]
 
 GIB = 1 << 30
-_ENGINE_CORE = re.compile(r"EngineCore_(?:DP)?\d+$")
 _PLAUSIBLE_MEMORY = 1 << 50
 """More than this was printed in bytes where GiB was meant (0.10.2, 0.11.0)."""
-
-
-def rank_of(event: Event) -> str:
-    """The rank that a line speaks for; ``""`` for a process that is the only one of its kind."""
-    record = event.record
-    return record.rank or (record.process if _ENGINE_CORE.match(record.process) else "")
 
 
 def _ranked(name: str, field: str) -> Callable[[Event, Facts], None]:
@@ -170,42 +165,6 @@ def _plan(event: Event, facts: Facts) -> None:
     facts.add("pool.available_bytes", event.get("kv_bytes"), event.record, rank=rank_of(event))
 
 
-def _cpu_space(event: Event, facts: Facts) -> None:
-    facts.add("pool.available_bytes", event.get("available"), event.record, rank=rank_of(event))
-    facts.add("host.total", event.get("total"), event.record, rank=rank_of(event))
-
-
-def _xpu_profile(event: Event, facts: Facts) -> None:
-    """The peak holds weights, activations and what lies outside the allocator."""
-    rank, peak, torch, other = rank_of(event), event.get("peak"), event.get("torch"), event.get("non_torch")
-    facts.add("non_torch.bytes", other, event.record, rank=rank)
-    if None not in (peak, torch, other):
-        facts.add("activation.bytes", peak - torch - other, event.record, rank=rank)
-
-
-def _tpu_memory(event: Event, facts: Facts) -> None:
-    """All chips of the worker together."""
-    rank = rank_of(event)
-    facts.add("gpu.total", event.get("limit"), event.record, rank=rank)
-    facts.add("sizing.requested", event.get("budget"), event.record, rank=rank)
-    facts.add("pool.available_bytes", event.get("available"), event.record, rank=rank)
-
-
-def _hpu_memory(event: Event, facts: Facts) -> None:
-    """Gaudi takes the fraction of what is free after the profile, and a share of that for graphs."""
-    rank = rank_of(event)
-    facts.add("sizing.fraction", event.get("fraction"), event.record, rank="")
-    facts.add("gpu.free_after_load", event.get("hpu_free"), event.record, rank=rank)
-    facts.add("sizing.requested", event.get("hpu_usable"), event.record, rank=rank)
-    facts.add("graphs.applied", event.get("hpu_graphs"), event.record, rank=rank)
-    facts.add("pool.available_bytes", event.get("hpu_cache"), event.record, rank=rank)
-
-
-def _ascend_memory(event: Event, facts: Facts) -> None:
-    facts.add("gpu.total", event.get("ascend_total"), event.record, rank=rank_of(event))
-    facts.add("pool.available_bytes", event.get("ascend_available"), event.record, rank=rank_of(event))
-
-
 # graphs
 
 
@@ -242,7 +201,7 @@ def _tokens(events: list[Event], facts: Facts) -> None:
         facts.add("pool.tokens", event.get("tokens"), event.record, rank=rank)
         facts.add("limit.concurrency", event.get("concurrency"), event.record, rank=rank)
         _served_context(event, facts)
-    cores = {event.record.process for event in events if _ENGINE_CORE.match(event.record.process)}
+    cores = {event.record.process for event in events if ENGINE_CORE.match(event.record.process)}
     if len(cores) > 1 and "args.data_parallel_size" not in facts:
         facts.add("args.data_parallel_size", len(cores), events[-1].record, rank="", origin="derived")
 
@@ -347,13 +306,16 @@ FACT_KINDS: dict[str, Writer] = {
     "debug_requested": _each(_budget),
     "debug_profile": _each(_budget),
     "xpu_before_profile": _each(_budget),
-    "xpu_after_profile": _each(_xpu_profile),
-    "tpu_memory": _each(_tpu_memory),
-    "hpu_memory": _each(_hpu_memory),
-    "ascend_memory": _each(_ascend_memory),
+    "xpu_after_profile": _each(devices.xpu_profile),
+    "tpu_memory": _each(devices.tpu_memory),
+    "hpu_memory": _each(devices.hpu_memory),
+    "hpu_weights_taken": _each(devices.hpu_taken),
+    "hpu_cache_taken": _each(devices.hpu_taken),
+    "tpu_model": _each(devices.tpu_loaded),
+    "ascend_memory": _each(devices.ascend_memory),
     "available_kv": _each(_ranked("pool.available_bytes", "available")),
     "cpu_kv_default": _each(_platform, _ranked("pool.available_bytes", "available")),
-    "cpu_kv_space": _each(_platform, _cpu_space),
+    "cpu_kv_space": _each(_platform, devices.cpu_space),
     "kv_bytes_given": _each(_kv_given),
     "startup_plan_applied": _each(_plan),
     "graph_estimate": _each(_ranked("graphs.estimated", "graphs_estimated")),

@@ -10,7 +10,7 @@ import pytest
 from rich.console import Console
 
 from analyzer.report import view
-from analyzer.report.model import Evidence, Report
+from analyzer.report.model import Evidence, FactRow, Report
 from analyzer.report.sheet import bar, cells, clip, sparkline, wrap
 from analyzer.report.terminal import to_terminal
 from tests.report import examples
@@ -185,3 +185,15 @@ def test_wide_characters_count_double() -> None:
     assert cells(clip("中" * 50, 21)) <= 21
     assert all(cells(line) <= 20 for line in wrap("中" * 50 + " short " + "x" * 70, 20))
     assert "".join(wrap("x" * 70, 20)) == "x" * 70
+
+
+def test_ranks_that_the_log_does_not_show_are_said(report: Report) -> None:
+    run = report.runs[0]
+    run.engine = "vllm"
+    run.facts["args.tensor_parallel_size"] = FactRow(4, "count", [1])
+    run.facts["args.data_parallel_size"] = FactRow(2, "count", [1])
+    assert view.ranks_said(run) == "1 of 8 ranks"
+    run.engine = "sglang"  # its data parallelism lies within the tensor ranks
+    assert view.ranks_said(run) == "1 of 4 ranks"
+    run.facts["weights.loaded"] = FactRow(1, "bytes", [1], ranks={"": 1, "W 1": 1, "W 2": 1, "W 3": 1})
+    assert view.ranks_said(run) == "4 ranks"

@@ -527,3 +527,58 @@ def test_what_a_cpp_exception_says_is_the_headline() -> None:
     )
     assert run.failure is not None
     assert run.failure.headline == "CUDA error: an illegal memory access was encountered"
+
+
+IN_LOOP = (
+    '(EngineCore_DP0 pid=1) ERROR 10-24 16:30:27 [core.py:710]   File "/w/vllm/distributed/device_communicators/shm_broadcast.py", line 460, in acquire_read\n'
+    "(EngineCore_DP0 pid=1) ERROR 10-24 16:30:27 [core.py:710]     raise TimeoutError\n"
+    "(EngineCore_DP0 pid=1) ERROR 10-24 16:30:27 [core.py:710] TimeoutError\n"
+    "(EngineCore_DP0 pid=1) ERROR 10-24 16:30:27 [core.py:710] The above exception was the direct cause of the following exception:\n"
+    "(EngineCore_DP0 pid=1) ERROR 10-24 16:30:27 [core.py:710] \n"
+    "(EngineCore_DP0 pid=1) ERROR 10-24 16:30:27 [core.py:710] Traceback (most recent call last):\n"
+    '(EngineCore_DP0 pid=1) ERROR 10-24 16:30:27 [core.py:710]   File "/w/vllm/v1/engine/core.py", line 701, in run_engine_core\n'
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "outcome", "assumed"),
+    [
+        (IN_LOOP + "(EngineCore_DP0 pid=1) ERROR 10-24 16:30:27 [core.py:710]     engine_core.run_busy_loop()\n", "crashed at runtime", None),
+        (IN_LOOP, "crashed at startup", True),
+        ("(EngineCore pid=9) RuntimeError: CUDA error: misaligned address\n\n(APIServer pid=7) vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered\n", "crashed at runtime", None),
+        ("(EngineCore pid=9) RuntimeError: CUDA error: misaligned address\n", "crashed at startup", True),
+    ],
+)  # fmt: skip
+def test_a_fragment_that_shows_no_stage_is_only_assumed_to_be_of_a_start(
+    text: str, outcome: str, assumed: object
+) -> None:
+    run = only(text)
+    assert (run.engine, run.outcome, run.facts.value("failure.assumed")) == ("vllm", outcome, assumed)
+
+
+@pytest.mark.parametrize(
+    ("text", "engine"),
+    [
+        ("(EngineCore pid=9) something new\n", "vllm"),
+        ("(RayWorkerWrapper pid=9, ip=10.0.0.1) something new\n", "vllm"),
+        ("(ServeReplica pid=9) something new\n", None),
+        ("RuntimeError: Engine core initialization failed. See root cause above.\n", "vllm"),
+        ("sglang.srt.x.OddError: odd\n", "sglang"),
+    ],
+)
+def test_process_tags_and_qualified_exceptions_name_the_engine(text: str, engine: str | None) -> None:
+    assert only(text).engine == engine
+
+
+def test_a_service_manager_that_tells_of_a_signal() -> None:
+    run = only("Jan 28 10:40:08 host systemd[1]: vllm.service: Main process exited, code=killed, status=9/KILL\n")
+    assert run.failure is not None and (run.failure.kind, run.facts.value("failure.exit_code")) == ("killed", -9)
+    run = only("Jan 28 10:40:08 host systemd[1]: vllm.service: Main process exited, code=exited, status=1/FAILURE\n")
+    assert run.failure is None
+
+
+def test_where_a_log_ends_claims_no_pool_that_is_not_there() -> None:
+    sized = "INFO 10-20 00:02:33 [gpu_worker.py:276] Available KV cache memory: 9.62 GiB\n"
+    assert "while the pool was being sized" in only(sized).notes[-1]
+    made = sized + "INFO 10-20 00:02:34 [kv_cache_utils.py:864] GPU KV cache size: 78,800 tokens\n"
+    assert "after the pool was made" in only(made).notes[-1]

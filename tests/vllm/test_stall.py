@@ -76,3 +76,16 @@ def test_swapped_requests_are_counted() -> None:
     rows = [(185.4, 4, 2, 1, 97.0), (185.4, 4, 3, 1, 98.0), (185.4, 5, 0, 0, 60.0)]
     facts = only("".join(_OLD.format(n, *row) for n, row in enumerate(rows))).facts
     assert facts.value("load.max_swapped") == 3
+
+
+def test_a_wait_for_a_worker_counts_once_the_server_has_served() -> None:
+    wait = "(EngineCore pid=2) INFO 07-15 15:33:47 [shm_broadcast.py:705] No available shared memory broadcast block found in 60 seconds.\n"
+    serving = "(APIServer pid=1) INFO 07-15 15:32:57 [loggers.py:273] Engine 000: Avg prompt throughput: 0.0 tokens/s, Avg generation throughput: 0.0 tokens/s, Running: 3 reqs, Waiting: 0 reqs, GPU KV cache usage: 0.7%, Prefix cache hit rate: 0.0%\n"
+    assert only(wait + serving).facts.value("load.broadcast_waits") is None
+    assert only(serving + wait + wait).facts.value("load.broadcast_waits") == 2
+
+
+def test_look_ups_of_one_request_are_counted() -> None:
+    line = "(EngineCore_0 pid=3) [2025-11-27 09:31:28,461] LMCache INFO: Reqid: chatcmpl-{}, Total tokens 40072, LMCache hit tokens: 32768, need to load: -64 (vllm_v1_adapter.py:1048:lmcache)\n"
+    assert only("".join(line.format(name) for name in "abacada")).facts.value("load.lookups_repeated") == 4
+    assert only("".join(map(line.format, "abc"))).facts.value("load.lookups_repeated") is None
