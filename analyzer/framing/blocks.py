@@ -244,7 +244,7 @@ class Message(Block):
 
     def accepts(self, text: str) -> bool:
         if self._depth > 0:
-            return not _is_start(text) and len(self._head) < 1000
+            return not _is_start(text) and not begins_traceback(text) and len(self._head) < 1000
         if not self._dump or _is_start(text):
             return False
         return pattern("dump_line").match(text) is not None

@@ -40,7 +40,7 @@ _PATTERNS = {
         r"\((?:raylet|autoscaler)|\[[a-z]+/|\[rank|"
         r"[A-Z][a-z]{2} [ \d]\d \d\d:|[\w.-]+ *\| |    |  File |\s+\^|Traceback |\{\"|> |```|\[[WIE]\d|[WIEF]\d{4} |"
         r"The above exception|During handling|Process \S+:$|Loading |Capturing |[\w.]+(?:Error|Exception): |"
-        r".{0,120}?\d%(?:\|| Completed)|[-=_*#~\s]{3,}$"
+        r".{0,120}?\d%(?:\|| Completed)|[-=_*#~\s]{3,}$|[\w.-]+:\d+:\d+ \[\d+\] "
     ),
     "prefixed": (
         rf"(?:[\w.-]+ *\| )?(?:\[?\d{{4}}-\d\d-\d\d[ T]|\([^()]*\bpid=\d+|(?:{LEVELS})[ :])|  File "

@@ -20,6 +20,7 @@ _WRAPPER_TEXT = re.compile(
     r"|Executor failed|EngineCore encountered an issue|Background loop (?:has errored|is (?:not|stopped))"
     r"|Task finished unexpectedly|[Rr]ank \d+ scheduler (?:is dead|died)|Initialization failed\. (?:Please|warmup)"
     r"|[Ss]ee (?:the )?(?:root cause|stack trace|error messages?) (?:above|for)|Engine loop (?:is not running|has died)"
+    r"|process exited with code -?\d+ before (?:reporting|it was|being) ready"
     r"|Engine core process \S+ died|MQLLMEngine is already dead|Engine is (?:dead|not running)"
 )
 _TEARDOWN_CLASSES = frozenset({"CancelledError", "KeyboardInterrupt", "SystemExit", "GeneratorExit"})
@@ -155,7 +156,8 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
         failure.wrapper = True
         ended = _CORE_ENDED.search(failure.message)
         entry.code = int(ended.group(1)) if ended else None
-    entry.soft = short in _SOFT_CLASSES or _SOFT_TEXT.search(failure.message) is not None
+    own = "Address already in use" in failure.message  # no peer has a part in this
+    entry.soft = (short in _SOFT_CLASSES and not own) or _SOFT_TEXT.search(failure.message) is not None
     died_starting = failure.kind == "killed" and entry.code is not None
     if entry.soft and any(f.function in _TEARDOWN_FUNCTIONS for f in failure.frames):
         failure.wrapper = entry.teardown = True

@@ -308,3 +308,13 @@ def test_figures_under_a_heading_belong_to_the_message() -> None:
     trace, other = framed("\n".join([*lines, "[aiter] import [module_x]"]) + "\n")
     assert trace.text == "\n".join(lines)
     assert other.text == "[aiter] import [module_x]"
+
+
+def test_a_dump_that_was_cut_does_not_swallow_the_traceback_below_it() -> None:
+    text = (
+        "[2026-09-22 06:49:56] server_args={'model_path': '/models/a', 'tokenizer_b\n"
+        '  File "/s/sglang/srt/managers/detokenizer_manager.py", line 124, in init_ipc_channels\n'
+        "zmq.error.ZMQError: Address already in use (addr='tcp://127.0.0.1:29236')\n"
+    )
+    first, second = framed(text)
+    assert (first.last_line, second.form, second.line) == (1, "traceback", 2)

@@ -150,3 +150,14 @@ def test_a_short_traceback() -> None:
     ]
     (record,) = framed(wrapped(lines, 100))
     assert record.form == "traceback" and record.text.split("\n") == lines
+
+
+def test_lines_of_nccl_are_no_rests() -> None:
+    """They bear host, process and thread, and come in equal lengths."""
+    warn = (
+        "[2026-02-27 15:27:13] node-6:118082{0}:118082{0} [{0}] os/linux.cc:200 NCCL WARN "
+        "connect to 10.9.9.4<58525> returned Connection refused"
+    )
+    info = "node-6:118082{0}:118082{0} [{0}] NCCL INFO misc/socket.cc:389 -> 6"
+    text = "\n".join(line.format(n) for n in range(6) for line in (warn, info)) + "\n"
+    assert len(framed(text)) == 12
