@@ -9,10 +9,10 @@ from functools import cache
 import numpy as np
 
 from analyzer.bulk import series
-from analyzer.bulk.claim import Claim, Merged
+from analyzer.bulk.claim import Claim, Merged, Words
 from analyzer.bulk.cursor import Ints, Mask
 from analyzer.bulk.singles import Singles
-from analyzer.bulk.template import ACCESS, POSITIONS, Template
+from analyzer.bulk.template import ACCESS, ENGINE, POSITIONS, Template
 from analyzer.events import Event
 from analyzer.framing.record import Record
 from analyzer.run import signals
@@ -181,6 +181,7 @@ def apply(
             parts = _totals(folder, parts)
         elif isinstance(folder, VllmFolder) and effect == DECODE:
             statistics += parts
+            parts = _by_engine(folder, parts)
         if effect == RETRACTED and isinstance(folder, SglangFolder | VllmFolder):
             _retracted(folder.series, parts, "retracted", record_at)
         if effect in (DECODE, SERIES, SPEC, TOTALS):
@@ -228,6 +229,23 @@ def _statistics(folder: VllmFolder, parts: list[Claim], record_at: series.Record
             folder.generated_so_far(total, event_at(int(merged.rows[busy][-1])))
     preempted = [part.where(part.figures["preempted"] != 0) for part in parts if "preempted" in part.figures]
     _retracted(folder.series, preempted, "preempted", record_at)
+
+
+def _by_engine(folder: VllmFolder, parts: Sequence[Claim]) -> list[Claim]:
+    """The lines with the series of the engine that they name in place of a rank."""
+    named = [part for part in parts if ENGINE in part.figures]
+    for part in sorted(named, key=lambda part: part.rows[0]):
+        without = np.flatnonzero(np.asarray([not rank for rank in part.ranks.texts])[part.ranks.codes])
+        if len(without):  # the first one of all gives the series of no name its own
+            folder.track_of("", int(part.figures[ENGINE][without[0]]))
+    return [replace(part, ranks=_tracks(folder, part)) if ENGINE in part.figures else part for part in parts]
+
+
+def _tracks(folder: VllmFolder, part: Claim) -> Words:
+    engines, codes = np.unique(part.figures[ENGINE].astype(np.int64), return_inverse=True)
+    found, codes = np.unique(part.ranks.codes * len(engines) + codes, return_inverse=True)
+    pairs = [divmod(int(pair), len(engines)) for pair in found]
+    return Words([folder.track_of(part.ranks.texts[rank], int(engines[number])) for rank, number in pairs], codes)
 
 
 def _speculation(folder: VllmFolder, claim: Claim) -> Claim:

@@ -12,7 +12,8 @@ from analyzer.framing.plain import Plain
 from analyzer.parsing.shape import Shape
 from analyzer.run.series import METRICS
 
-COLUMNS = frozenset(METRICS) | {"retracted", "emitted", "draft_tokens"}
+ENGINE = "engine_index"
+COLUMNS = frozenset(METRICS) | {"retracted", "emitted", "draft_tokens", ENGINE}
 """Fields that the folding of a run looks at in every line."""
 GREATEST = (1 << 63) - 1
 """No column holds a greater whole number."""

@@ -32,6 +32,7 @@ CONCURRENCY: dict[str, str] = {
     "cap-kv-full": "pool full: retraction, preemption, long queue",
     "context-exceeds-pool": "the pool is smaller than one request of the context length",
     "queueing-at-cap": "requests wait while the pool is far from full",
+    "load-imbalance": "one data-parallel engine has requests waiting while another is nearly idle",
     "request-refused": "a request longer than the pool or the context was refused while the server goes on",
     "request-transfer-failed": "a disaggregated KV transfer failed, the server goes on",
     "argument-ignored": "a flag that the engine took and did not follow",

@@ -198,19 +198,31 @@ class Series:
         self.tracks: dict[str, Track] = {}
         self.retraction = Stat()
         self.retraction_first: Record | None = None
+        self.unnamed = ""
+        """What the lines without a rank are called where others have a series of their own."""
 
     def __bool__(self) -> bool:
         return bool(self.tracks) or self.retraction.count > 0
 
-    def feed(self, event: Event, *, decode: bool = True) -> None:
-        """Counts a runtime line. ``decode=False`` for a line that speaks of a prefill only."""
+    def feed(self, event: Event, *, decode: bool = True, of: str | None = None) -> None:
+        """Counts a runtime line. ``decode=False`` for a line that speaks of a prefill only.
+
+        ``of``: whose line it is, if not that of the record's rank.
+        """
         record = event.record
-        track = self.tracks.get(record.rank)
+        rank = record.rank if of is None else of
+        track = self.tracks.get(rank)
         if track is None:
             if len(self.tracks) >= MAX_RANKS:
                 return
-            track = self.tracks[record.rank] = Track()
+            track = self.tracks[rank] = Track()
         track.add(record, event.fields, decode=decode)
+
+    def named(self) -> dict[str, Track]:
+        """The series by what they are called."""
+        if len(self.tracks) == 1:
+            return self.tracks
+        return {rank or self.unnamed: track for rank, track in self.tracks.items()}
 
     def retracted(self, record: Record, requests: float = 1) -> None:
         """Counts ``requests`` that were retracted or preempted at one time."""
@@ -263,7 +275,7 @@ class Series:
                 for bound, stat in contexts
             ]
         if self.tracks:
-            rank, track = max(self.tracks.items(), key=lambda item: item[1].samples)
+            rank, track = max(self.named().items(), key=lambda item: item[1].samples)
             columns = {
                 name: [values[i] for _, values in track.points] for i, name in enumerate(CHARTED) if name in track.stats
             }
@@ -271,13 +283,13 @@ class Series:
         if len(self.tracks) > 1:
             result["by_rank"] = {
                 rank: {name: track.stats[name].as_json() for name in METRICS if name in track.stats}
-                for rank, track in self.tracks.items()
+                for rank, track in self.named().items()
             }
         return result
 
     def write(self, facts: Facts) -> None:
         """The ``load.*`` and acceptance facts that follow from the lines so far."""
-        for rank, track in self.tracks.items():
+        for rank, track in self.named().items():
             for name, metric in (
                 ("load.max_running", "running"),
                 ("load.max_queue", "queued"),

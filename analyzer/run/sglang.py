@@ -15,6 +15,7 @@ from typing import Any
 
 from analyzer.events import Event
 from analyzer.framing.record import Record
+from analyzer.run.balance import write_balance
 from analyzer.run.facts import MOST_RANKS
 from analyzer.run.model import Run
 from analyzer.run.series import Series
@@ -193,6 +194,7 @@ class SglangFolder:
         write_facts(self, run)
         write_version(self, run)
         self.series.write(run.facts)
+        write_balance(self.series, run.facts)
         write_collapse(self.series, run.facts)
         run.series = self.series.summary()
 

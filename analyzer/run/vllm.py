@@ -14,6 +14,7 @@ from typing import Any
 
 from analyzer.events import Event
 from analyzer.run.acceptance import write_acceptance
+from analyzer.run.balance import write_balance
 from analyzer.run.facts import Where
 from analyzer.run.model import Run
 from analyzer.run.series import Series
@@ -86,6 +87,11 @@ _ACCEPT_LENGTH_WITHOUT_BONUS = "0.9"
 """Before this version the mean acceptance length does not count the token that every step gives anyway."""
 
 
+def engine_name(index: int) -> str:
+    """How vLLM names an engine in its statistics."""
+    return f"Engine {index:03d}"
+
+
 class VllmFolder:
     """Takes the events of one vLLM run and writes its facts; may be asked for them at any time."""
 
@@ -101,6 +107,7 @@ class VllmFolder:
         self._generated_at: Event | None = None
         self._version = ""
         self._totals: dict[str, float] = {}
+        self._first_engine: int | None = None
 
     def feed(self, event: Event) -> None:
         """Takes one event of this engine."""
@@ -121,11 +128,24 @@ class VllmFolder:
                 kept.append(event)
 
     def _statistics(self, event: Event) -> None:
-        self.series.feed(event)
+        self.series.feed(event, of=self.track_of(event.rank, event.get("engine_index")))
         if rate := event.get("decode_rate"):
             self.generated_so_far(self.generated + float(rate), event)
         if count := event.get("preempted"):
             self.series.retracted(event.record, count)
+
+    def track_of(self, rank: str, engine: int | None) -> str:
+        """The series of a statistics line; one API server prints those of all its data-parallel engines.
+
+        The first engine shares its series with the lines that name none (speculation), so that the usual server, which
+        has one engine, has one series.
+        """
+        if rank or engine is None:
+            return rank
+        if self._first_engine is None:
+            self._first_engine = engine
+            self.series.unnamed = engine_name(engine)
+        return "" if engine == self._first_engine else engine_name(engine)
 
     def generated_so_far(self, total: float, event: Event | None) -> None:
         """Takes the sum of all generation rates printed; ``event`` is the last line that shows one."""
@@ -187,6 +207,7 @@ class VllmFolder:
         self.series.write(facts)
         write_acceptance(self.series, facts)
         write_stall(self.series, facts)
+        write_balance(self.series, facts, timed=True)
         if self._generated_at is not None:
             facts.add("load.generated_rate", self.generated, self._generated_at.record, rank="")
         if summary := self.series.summary():
