@@ -34,11 +34,12 @@ class Decision:
 def meant_for(rule: Rule, view: RunView) -> bool | None:
     """Whether ``rule`` is for the run's engine and version; None if the version cannot be told.
 
-    A run whose engine is unknown is met only by rules that are for every engine.
+    A run whose engine is unknown is met only by rules that are for every engine, and by those on failures: what one
+    engine says when it fails tells that it is this one.
     """
     engine = view.run.engine
     if engine is None:
-        return len(rule.engines) > 1 and (None if rule.versions else True)
+        return (len(rule.engines) > 1 or bool(rule.failure)) and (None if rule.versions else True)
     if engine not in rule.engines:
         return False
     constraint = rule.versions.get(engine)

@@ -125,7 +125,11 @@ def _failure(rules: Iterable[Rule], view: RunView) -> Finding | None:
     if view.run.failure is None:
         return None
     decision = _best(rules, "run", view)
-    return None if decision is None else _finding(decision, view)
+    if decision is None:
+        return None
+    if view.run.engine is None and len(decision.rule.engines) == 1:
+        view.run.engine = decision.rule.engines[0]
+    return _finding(decision, view)
 
 
 def _failed_requests(rules: Sequence[Rule], run: Run, model: SizingModel | None) -> list[Finding]:

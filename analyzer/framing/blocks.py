@@ -247,6 +247,8 @@ class Message(Block):
             return not _is_start(text) and not begins_traceback(text) and len(self._head) < 1000
         if not self._dump or _is_start(text):
             return False
+        if _names_error(text) and "hit an exception" in self.record.text:
+            return False  # the exception stands for itself
         return pattern("dump_line").match(text) is not None
 
 

@@ -71,6 +71,7 @@ class Building:
     ready_at: Where | None = None
     served_at: Where | None = None
     last: Record | None = None
+    tagged: Record | None = None
     first_time: float | None = None
     last_time: float | None = None
     steps: Unfinished = field(default_factory=Unfinished)
@@ -152,8 +153,9 @@ class Building:
             self.first_line = self.first_line or record.line
         if record.pid is not None and len(self.pids) < _MAX_PIDS:
             self.pids.add(record.pid)
-        time = record.time
-        if time is not None:
+        if record.rank and self.tagged is None:
+            self.tagged = record
+        if (time := record.time) is not None:
             self.last_time = time
             if self.first_time is None:
                 self.first_time = time
@@ -307,7 +309,7 @@ class Building:
             log = log.joined(other.log, self.ready is not None or self.served is not None)
             run.notes.append(f"Read together with {other.source}, which is another stream of the same server.")
         run.failures, entry = log.judged()
-        run.engine = run.engine or engine_of(run.failures) or engine_of_process(self.last)
+        run.engine = run.engine or engine_of(run.failures) or engine_of_process(self.tagged or self.last)
         if run.engine is not None:
             self._fill(run, companions)
         elif (name := other_engine(run.failures)) is not None:

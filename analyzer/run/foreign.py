@@ -34,13 +34,19 @@ _VLLM_PROCESS = re.compile(r"(?:EngineCore|APIServer|ApiServer|VllmWorker|RayWor
 _VLLM_TEXT = re.compile(
     r"^(?:Engine core initialization failed|EngineCore encountered an issue|WorkerProc init\w+ failed)"
 )
+_SGLANG_RANK = re.compile(r"(?:ATTN_)?(?:TP|PP|DP|EP|CP|DCP)\d+(?: [A-Z][A-Z_]*\d+)*$")
+"""Ranks as SGLang writes them in its header; vLLM's stand in the names of its processes."""
+_STACK = re.compile(r"File \"[^\"\n]*/(sglang|vllm)/|\b(sglang)::\w|\bscheduler_TP\d")
+"""What shows whose process it is in a dump of the interpreter's or of native frames."""
+_PACKAGES = re.compile(r"(?<=-packages)(?=/)")
+"""What stands before it is where packages are kept; an environment there is often called like one of them."""
 _NOT_STARTED = frozenset({"command not found", "container runtime", "NUMA binding refused", "port taken"})
 """What keeps any program from starting; other lines of this kind end a process of which nothing else is known."""
 
 
 def engine_of(failures: Sequence[Failure]) -> str | None:
     """The engine whose files a traceback passes through or whose command was refused, where no line shows it."""
-    files = [frame.file for failure in failures for frame in failure.frames]
+    files = [_PACKAGES.split(frame.file)[-1] for failure in failures for frame in failure.frames]
     for engine in ENGINES:
         if any(re.search(rf"(?:^|/){engine}(?:_\w+)?/", file) for file in files):
             return engine
@@ -52,12 +58,16 @@ def engine_of(failures: Sequence[Failure]) -> str | None:
             return package
         if _VLLM_PROCESS.match(failure.process) or _VLLM_TEXT.search(failure.message):
             return "vllm"
+        if failure.kind != "exception" and (shown := _STACK.search(failure.text)):
+            return shown[1] or "sglang"
     return None
 
 
 def engine_of_process(record: Record | None) -> str | None:
     """The engine whose process tag a line bears, where no line is one that the engine is known to print."""
-    return "vllm" if record is not None and _VLLM_PROCESS.match(record.process) else None
+    if record is not None and _VLLM_PROCESS.match(record.process):
+        return "vllm"
+    return "sglang" if record is not None and _SGLANG_RANK.match(record.rank) else None
 
 
 def of_a_library(cause: Failure) -> bool:

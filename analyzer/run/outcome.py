@@ -30,7 +30,8 @@ _OFFLINE_CALL = re.compile(
 )
 """Methods of vLLM's offline interface that work on prompts: the engine is up by then."""
 _FAILED_TO_START = re.compile(
-    r"failed to start|died during initialization|(?:initialization|start-?up) failed|warm-up failed"
+    r"failed to start|died during initialization|scheduler is dead\. Please check|warm-up failed"
+    r"|(?:initialization|start-?up) failed"
 )
 _FAILED_AFTER_START = re.compile(r"EngineCore encountered a fatal error")
 """vLLM's engine process says this once it had been made, and "failed to start" before."""
@@ -41,13 +42,17 @@ _RUNTIME_FILES = re.compile(
 _LOOP_SOURCE = re.compile(
     r"^\s+(?:(?:scheduler|self)\.(?:event_loop|run_event_loop)\w*|engine_core\.run_busy_loop)\(", re.M
 )
-_START_SOURCE = re.compile(r"^\s+scheduler = Scheduler\(", re.M)
+_START_SOURCE = re.compile(r"^\s+(?:scheduler = Scheduler\(|async with build_async_engine_client\()", re.M)
 """Lines of source in a traceback of which only a part was pasted."""
 _ENGINE_DEAD = re.compile(r"(?:^|\.)(?:Async|MQ)?EngineDeadError$")
 """What vLLM's front end raises once the engine that it had is gone; one that never came up is told otherwise."""
-_IN_FUNCTION = re.compile(r'^\s*File "[^"\n]*", line \d+, in (\w+)$', re.M)
+_IN_FUNCTION = re.compile(r'^\s*File "[^"\n]*", line \d+,? in (\w+)$', re.M)
 """The functions of all tracebacks of a chain, also of one that was cut before its exception."""
+_OF_METHOD = re.compile(r"while processing method [\x27\"]?(\w+)")
+"""V0's worker names what it was told to do."""
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__", "<module>", "create_grammar_backend"})
+_WORKING_TEXT = re.compile(r"[Cc]an ?not alloc mamba cache|Not enough space for mamba|_lock_ref on node")
+"""What fails when requests are under way, also those of a warm-up."""
 _SERVING_TEXT = re.compile(r"memory leak detected|pool leak detected|Mem Leak Detected|to retract|Decode out of memory")
 """What only a server that has served can print."""
 STARTUP_FUNCTIONS = re.compile(
@@ -57,6 +62,7 @@ STARTUP_FUNCTIONS = re.compile(
     r"|create_server_(?:unix_)?socket|setup_server|create_engine_config|from_engine_args|init_torch_distributed|initialize|_wait_for_warmup|launch_server"
     r"|_launch_subprocesses|build_async_engine_client\w*|make_client|launch_core_engines|__post_init__|prepare_server_args"
     r"|init_app_state|build_app|validate_api_server_args|_?load_chat_template"
+    r"|ncclCommInitRank|init_worker_distributed_environment|initialize_model_parallel|init_model_parallel_group"
     r"|execute_warmup|_execute_server_warmup|kernel_warmup|warmup_\w+)$"
 )
 
@@ -110,10 +116,14 @@ def startup_failure(failure: Failure, failures: Sequence[Failure], ready: bool, 
     for one in failures:
         if _FAILED_TO_START.search(f"{one.exception}: {one.message}"):
             return True
+        if (method := _OF_METHOD.search(one.message)) and STARTUP_FUNCTIONS.match(method[1]):
+            return True
     if any(_FAILED_AFTER_START.search(one.message) for one in failures):
         return False
     if seen_start:
         return True
+    if _WORKING_TEXT.search(failure.message):
+        return False
     if any(one.exception in ("engine dead", "step failed") or _ENGINE_DEAD.search(one.exception) for one in failures):
         return False
     for one in (failure, *failures):
@@ -199,11 +209,19 @@ _DEGRADING = {
 """Causes that make a serving run a degraded one, and from which severity."""
 
 
+_OF_A_SERVICE = frozenset({"request-transfer-failed", "request-refused", "cap-kv-full", "queueing-at-cap"})
+
+
 def refine_outcome(run: Run, findings: Iterable[object]) -> str:
     """``degraded`` in place of ``serving`` where a finding shows a real defect of the service; else the outcome.
 
     ``findings`` have ``cause`` and ``severity``. Call it after the rules; it also sets ``run.outcome``.
     """
+    findings = list(findings)
+    if run.outcome == "unknown" and run.failure is None:  # only a server that serves can show these
+        shown = next((f for f in findings if getattr(f, "cause", "") in _OF_A_SERVICE), None)
+        if shown is not None:
+            run.outcome, run.outcome_basis = "serving", tuple(getattr(shown, "evidence", ()))[:2]
     if run.outcome == "serving" and any(
         getattr(f, "severity", "") in _DEGRADING.get(getattr(f, "cause", ""), ()) for f in findings
     ):

@@ -23,6 +23,9 @@ from analyzer.run.sglang_command import parse_options
 
 STAGE_OF: dict[str, str] = {
     "server_args": "arguments",
+    "attention_backend": "arguments",
+    "kernels_for_model": "arguments",
+    "nccl_version": "init",
     "distributed_begin": "init",
     "distributed_end": "init",
     "parallel_begin": "init",

@@ -65,6 +65,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "sigterm": (STOP, "SIGTERM"),
         "sigterm_forced": (STOP, "SIGTERM"),
         "graceful_exit": (STOP, "stop"),
+        "scheduler_dead": (WRAPPER, "scheduler died"),
         "child_sigquit": (WRAPPER, "child failed"),
         "sigquit": (WRAPPER, "child failed"),
         "warmup_failed": (WRAPPER, "warm-up failed"),
@@ -180,8 +181,16 @@ def signal_of(event: Event) -> Signal | None:
     elif kind == DEATH and code is not None and code >= 0:
         kind = WRAPPER  # it ended by itself: its own error says why, where the log holds it
     lines = event.record.text.split("\n")
-    index = next((i for i, line in enumerate(lines) if line.strip()), 0)
+    index = _line_of(event, lines)
     return Signal(kind, label, lines[index].strip()[:600], code, index)
+
+
+def _line_of(event: Event, lines: list[str]) -> int:
+    """Which of the record's lines says it: the one that holds a text of the event, else the first that is not empty."""
+    texts = [value.split("\n", 1)[0] for value in event.fields.values() if isinstance(value, str)]
+    texts = [text for text in texts if len(text) >= 4]
+    said = (i for i, line in enumerate(lines) if any(text in line for text in texts))
+    return next(said, next((i for i, line in enumerate(lines) if line.strip()), 0))
 
 
 _LAUNCHERS = re.compile(r"(?:^|[\s/])(?:vllm|sglang|python[\d.]*|torchrun|ray|uv|numactl)$")
