@@ -30,6 +30,12 @@ class Words:
         """The lines that ``which`` names."""
         return Words(self.texts, self.codes[which])
 
+    def column(self) -> pl.Series:
+        """The text of each line."""
+        import polars as pl
+
+        return pl.Series(self.texts, dtype=pl.String).gather(self.codes)
+
 
 @dataclass(slots=True)
 class Claim:
@@ -40,6 +46,8 @@ class Claim:
     ranks: Words
     figures: dict[str, Values] = field(default_factory=dict)
     texts: dict[str, pl.Series] = field(default_factory=dict)
+    stamps: Words | None = None
+    """The stamps as they are printed, if they are wanted."""
     answers: Words | None = None
     """Of access lines, everything from the method on; not where every field is wanted."""
 
@@ -65,6 +73,7 @@ class Claim:
                 name: values[which] if isinstance(which, slice) else values.filter(pl.Series(which))
                 for name, values in self.texts.items()
             },
+            self.stamps and self.stamps.some(which),
             self.answers and self.answers.some(which),
         )  # fmt: skip
 
@@ -80,8 +89,10 @@ class Claim:
         """``row``, ``rank`` and the fields as columns."""
         import polars as pl
 
-        ranks = pl.Series("rank", self.ranks.texts, dtype=pl.String).gather(self.ranks.codes)
-        return pl.DataFrame({"row": self.rows, "rank": ranks, **self.figures, **self.texts})
+        columns = {"row": pl.Series(self.rows), "rank": self.ranks.column()}
+        if self.stamps is not None:
+            columns["stamp"] = self.stamps.column()
+        return pl.DataFrame({**columns, **self.figures, **self.texts})
 
 
 class Merged:

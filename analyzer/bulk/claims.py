@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -21,9 +20,6 @@ from analyzer.framing.plain import Plain, read_plain
 from analyzer.parsing import Catalog
 from analyzer.parsing.shape import Shape
 from analyzer.run.signals import bears
-
-if TYPE_CHECKING:
-    import polars as pl
 
 MOST_TEMPLATES = 24
 """Each is looked for in every block."""
@@ -61,15 +57,19 @@ class Templates:
     _rare: set[Template] = field(default_factory=set)
     """Those that were known and found next to nothing."""
 
-    def claim(self, lines: Lines, engine: str, rows: Ints | None = None) -> Claims:
-        """Sorts the ``lines`` of a block, or some ``rows`` of them; ``engine`` is that of the run."""
-        result = Claims(rest=np.arange(len(lines)) if rows is None else rows)
-        texts = lines.column if rows is None else lines.column.gather(rows)
+    def claim(self, lines: Lines, engine: str, wanted: Callable[[Ints], Ints] | None = None) -> Claims:
+        """Sorts the ``lines`` of a block; ``engine`` is that of the run.
+
+        ``wanted`` tells which rows of those without a known template matter.
+        """
+        result = Claims(rest=np.arange(len(lines)))
         for template in sorted(self.known, key=lambda t: -self._hits[t]):
-            texts = self._take(template, lines, texts, result)
+            self._take(template, lines, result)
+        if wanted is not None:
+            result.rest = wanted(result.rest)
         for template in self._learnt(lines, result.rest, engine):
             self.known.append(template)
-            texts = self._take(template, lines, texts, result)
+            self._take(template, lines, result)
         self._retire(len(lines))
         return result
 
@@ -82,19 +82,15 @@ class Templates:
                 self._rare.add(template)
         self.known[:] = [t for t in self.known[:MOST_TEMPLATES] if self._hits[t] >= least]
 
-    def _take(self, template: Template, lines: Lines, texts: pl.Series, result: Claims) -> pl.Series:
-        """Moves the rows of ``template`` from the rest of ``result``, which has ``texts``; the texts that remain."""
-        import polars as pl
-
+    def _take(self, template: Template, lines: Lines, result: Claims) -> None:
+        """Moves the rows of ``template`` from the rest of ``result`` to what is found."""
         if not len(result.rest):
-            return texts
-        claim, taken = extract(template, lines, result.rest, texts)
+            return
+        claim, taken = extract(template, lines, result.rest)
         self._hits[template] = len(claim)
-        if not len(claim):
-            return texts
-        result.found.append(claim)
-        result.rest = result.rest[~taken]
-        return texts.filter(pl.Series(~taken))
+        if len(claim):
+            result.found.append(claim)
+            result.rest = result.rest[~taken]
 
     def _learnt(self, lines: Lines, rows: Ints, engine: str) -> list[Template]:
         """Templates of the forms that are common among the lines that none was known for, most common first."""

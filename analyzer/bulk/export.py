@@ -9,6 +9,7 @@ the fields of the kind in base units, always the same ones (null where a line la
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
@@ -16,6 +17,8 @@ import numpy as np
 
 from analyzer.bulk.claim import Claim
 from analyzer.bulk.claims import Templates, runs_of
+from analyzer.bulk.cursor import Ints
+from analyzer.bulk.heads import Heads
 from analyzer.bulk.lines import Lines
 from analyzer.bulk.memory import keep_memory
 from analyzer.bulk.outer import OuterForm
@@ -57,6 +60,7 @@ class Exporter:
         self._catalog = tables.catalog
         self._templates = Templates(tables.catalog, every=True, kinds=kinds)
         self._quiet = Quiet.of(tables.catalog, kinds)
+        self._heads = Heads()
         self._kinds = kinds
         self._engine = ""
         self._pids: set[int] = set()
@@ -96,7 +100,7 @@ class Exporter:
     def _block(self, lines: Lines) -> None:
         """Whole lines."""
         rows = Rows(self.framer, self._catalog, self._engine, lines, OuterForm())
-        claims = self._templates.claim(rows.texts, self._engine, rows.wanted(self._quiet) if self._kinds else None)
+        claims = self._templates.claim(rows.texts, self._engine, partial(self._wanted, rows) if self._kinds else None)
         strange: list[int] = []
         found = [self._without_strange(claim, strange) for claim in claims.found]
         rest = np.sort(np.concatenate([claims.rest, strange]).astype(np.int64))
@@ -110,6 +114,9 @@ class Exporter:
         for claim in found:
             if len(claim := claim.without(alone)):
                 self._tables.add_claim(claim, rows.source, rows.base)
+
+    def _wanted(self, rows: Rows, rest: Ints) -> Ints:
+        return rows.wanted(rest, self._quiet, self._heads)
 
     def _without_strange(self, claim: Claim, strange: list[int]) -> Claim:
         """An access line whose path may make it something else goes from ``claim`` to ``strange``."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -26,34 +26,30 @@ _FEW = 4
 """Texts of which less than one in so many is new are looked at once each."""
 
 
-def extract(template: Template, lines: Lines, rows: Ints, texts: pl.Series) -> tuple[Claim, Mask]:
-    """The lines of ``template`` among ``rows``, whose texts are ``texts``, and which of them these are."""
-    import polars as pl
-
-    places = texts.str.find(template.marker, literal=True)
-    has: Mask = places.is_not_null().to_numpy()
+def extract(template: Template, lines: Lines, rows: Ints) -> tuple[Claim, Mask]:
+    """The lines of ``template`` among ``rows``, and which of them these are."""
+    at, text = template.probe
+    begins = lines.closings if template.ranked else lines.starts
+    cursor = Cursor(lines.windows, begins[rows] + at)
+    cursor.form(text)
+    has = cursor.good()
     if not has.any():
         return Claim(template, rows[:0], Words([], rows[:0])), has
-    walk = _Walk(
-        template, lines, rows[has], texts.filter(pl.Series(has)), places.drop_nulls().to_numpy().astype(np.int64)
-    )
-    claim, good = walk.claim()
+    claim, good = _Walk(template, lines, rows[has]).claim()
     if not good.all():
         has[np.flatnonzero(has)[~good]] = False
     return claim, has
 
 
 class _Walk:
-    """One walk through the lines in ``rows``, which hold the marker at ``marks``."""
+    """One walk through the lines in ``rows``."""
 
-    def __init__(self, template: Template, lines: Lines, rows: Ints, texts: pl.Series, marks: Ints) -> None:
+    def __init__(self, template: Template, lines: Lines, rows: Ints) -> None:
         self._template = template
         self._lines = lines
         self._rows = rows
-        self._texts = texts
         self._starts, self._ends = lines.starts[rows], lines.ends[rows]
         self._cursor = Cursor(lines.windows, self._starts)
-        self._marks = marks
         self._claim = Claim(template, rows, Words([template.rank], np.zeros(len(rows), np.int64)))
 
     def claim(self) -> tuple[Claim, Mask]:
@@ -69,14 +65,13 @@ class _Walk:
         else:
             cursor.end(self._ends)
             good = cursor.good()
-        begin, width = template.stamp
-        if width:
-            self._claim.texts["stamp"] = self._texts.str.slice(begin, width)
+        if template.stamp[1]:
+            self._claim.stamps = self._stamps(*template.stamp)
         return self._claim.where(good), good
 
     def _ranks(self) -> None:
         """Passes the rank tags."""
-        begin, end = self._cursor.places, self._starts + self._marks
+        begin, end = self._cursor.places, self._lines.closings[self._rows]
         words = self._lines.windows.between(begin, end, _LONGEST_TAGS)
         codes = np.full(len(begin), -1)
         texts: list[str] = []
@@ -95,6 +90,21 @@ class _Walk:
         self._cursor.refuse(codes < 0)
         self._cursor.jump(end)
         self._claim.ranks = Words(texts or [""], np.maximum(codes, 0))
+
+    def _stamps(self, begin: int, width: int) -> Words:
+        """The stamps; most lines have that of the line before."""
+        places = self._starts + begin
+        words = self._lines.windows.over(places, width)
+        new = np.logical_or.reduce([word[1:] != word[:-1] for word in words])
+        codes: Ints = np.concatenate([np.zeros(1, np.int64), np.cumsum(new)])
+        first = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(new) + 1])
+        lines = map(self._lines.__getitem__, self._rows[first].tolist())
+        return Words([line[begin : begin + width] for line in lines], codes)
+
+    @cached_property
+    def _texts(self) -> pl.Series:
+        """The lines as texts."""
+        return self._lines.texts(self._rows)
 
     def _token(self, token: Token) -> None:
         """Passes a token and keeps its values."""

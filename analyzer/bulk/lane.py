@@ -11,10 +11,10 @@ import numpy as np
 
 from analyzer.bulk.block import Block
 from analyzer.bulk.claims import Templates
-from analyzer.bulk.lines import Lines
+from analyzer.bulk.lines import Lines, pieces
 from analyzer.bulk.memory import keep_memory
 from analyzer.bulk.outer import OuterForm
-from analyzer.bulk.quiet import Quiet, pieces
+from analyzer.bulk.quiet import Quiet
 from analyzer.framing import Framer
 from analyzer.framing.plain import read_plain
 from analyzer.framing.record import Record

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -17,17 +17,16 @@ from analyzer.run.tracebacks import HEADED, HEADER
 if TYPE_CHECKING:
     import polars as pl
 
-_PIECE = 1 << 16
-"""Characters looked at as a whole: small enough that one interesting line costs little, large enough to be quick."""
-
 _EMBEDDED = r"\[20| pid=|INFO|WARNING |ERROR |DEBUG |x across cluster\]"
 """What ``analyzer.framing.engine.looks_embedded`` looks for."""
 _CONTROLS = r"[\x00-\x09\x0b-\x1f]"
-_LEFT_OVER = r"[\\^&]|\[0m|\[0;0m|#033\[|\u241b"
-MARKED = f"{_CONTROLS}|{_LEFT_OVER}"
-"""What decoding may have to clean, and carriage returns."""
-_SIGNS = ("\\", "^", "&", "[0m", "[0;0m", "#033[", "\u241b")
-"""The printable ones of them."""
+SINGLE_SIGNS = ("\\", "^", "&")
+_LONG_SIGNS = ("[0m", "[0;0m", "#033[", "\u241b")
+"""What decoding may have to clean, as far as it is printable: one character, or more."""
+LONG_SIGNS = "|".join(map(re.escape, _LONG_SIGNS))
+SIGNS = rf"[\\^&]|{LONG_SIGNS}"
+MARKED = f"{_CONTROLS}|{SIGNS}"
+"""The same, control characters, and carriage returns."""
 _UNCLEAR_END = r"[: ]\n"
 """The end of a line that the next one may belong to."""
 _NAMES = r"Exit|Interrupt|Timeout|NotFound|Died|Dead|Closed|Group|NotImpl|NoSuchModule|Empty|OutOfMemory|refleaks"
@@ -40,18 +39,9 @@ _MOST_PIDS = 64
 
 def is_marked(line: str) -> bool:
     """Whether decoding cleans ``line``: escape sequences, Markdown's and HTML's escapes."""
-    if line.isprintable() and not any(map(line.__contains__, _SIGNS)):
+    if line.isprintable() and not any(map(line.__contains__, (*SINGLE_SIGNS, *_LONG_SIGNS))):
         return False
     return clean(line) != line
-
-
-def pieces(data: bytes) -> Iterator[tuple[int, int]]:
-    """Where the pieces of ``data``, which ends with a line feed, begin and end; each ends with one, too."""
-    at = 0
-    while at < len(data):
-        end = data.find(b"\n", at + _PIECE) + 1 or len(data)
-        yield at, end
-        at = end
 
 
 def _unlike(classes: Iterable[str]) -> str:
@@ -99,15 +89,6 @@ class Quiet:
             | messages.str.contains_any(list(SCARY_WORDS), ascii_case_insensitive=True)
             | messages.str.contains(_LOUD)
         )
-
-    def wanted(self, texts: pl.Series, controlled: bool) -> pl.Series:
-        """Which lines may hold one of the kinds wanted, or are not plain.
-
-        ``controlled``: there are control characters, for which it is slow to look in each line.
-        """
-        plain = texts.str.contains(PLAIN)
-        wanted = texts.str.contains_any(self.keys) | texts.str.contains(MARKED if controlled else _LEFT_OVER)
-        return wanted | ~plain
 
 
 UNFIT = f"{MARKED}|{_EMBEDDED}|[: ]$|{re.escape(HEADER)}|{CLIENT_HEAD.pattern}|{HEADED.pattern}"

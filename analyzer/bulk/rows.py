@@ -6,10 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from analyzer.bulk.cursor import Ints
+from analyzer.bulk.cursor import Ints, Mask
+from analyzer.bulk.heads import Heads
 from analyzer.bulk.lines import Lines
 from analyzer.bulk.outer import OuterForm
-from analyzer.bulk.quiet import Quiet, is_marked, message_expression
+from analyzer.bulk.quiet import LONG_SIGNS, SIGNS, SINGLE_SIGNS, Quiet, is_marked, message_expression
 from analyzer.events import Event
 from analyzer.framing import Framer, engine
 from analyzer.framing.blocks import Message
@@ -71,23 +72,27 @@ class Rows:
 
     def heard(self, rest: Ints, quiet: Quiet, pids: Iterable[int]) -> list[int]:
         """Those of ``rest`` that may be of interest to somebody; ``pids`` are the processes known."""
-        import polars as pl
-
         if not len(rest):
             return []
-        lines = self.texts.column.gather(rest)
-        loud = quiet.loud(lines.str.extract(message_expression(pids), 1)).fill_null(True)
-        before = self.texts.column.gather(np.maximum(rest - 1, 0)).str.ends_with(":")  # its record may go on
-        heard: list[int] = pl.Series(rest).filter(loud | (before & ~lines.str.starts_with("["))).to_list()
+        messages = self.texts.texts(rest).str.extract(message_expression(pids), 1)
+        loud = quiet.loud(messages).fill_null(True).to_numpy()
+        heard: list[int] = rest[loud | self._may_follow(rest)].tolist()
         return heard
 
-    def wanted(self, quiet: Quiet) -> Ints:
-        """All rows that may hold one of the kinds wanted, or belong to a record that does."""
-        texts = self.texts.column
-        before = texts.str.ends_with(":").shift(1, fill_value=False)
-        loud = quiet.wanted(texts, self.texts.controlled) | (before & ~texts.str.starts_with("["))
-        rows: Ints = np.flatnonzero(loud.to_numpy())
-        return rows
+    def wanted(self, rest: Ints, quiet: Quiet, heads: Heads) -> Ints:
+        """Those of ``rest`` that may hold one of the kinds wanted, or belong to a record that does."""
+        lines = self.texts
+        wanted = (lines.holding(quiet.keys) | lines.with_controls())[rest]
+        signs = lines.near(SIGNS if lines.hold(*SINGLE_SIGNS) else LONG_SIGNS)[rest]
+        if signs.any():
+            wanted[signs] |= lines.texts(rest[signs]).str.contains(SIGNS).to_numpy()
+        wanted |= self._may_follow(rest)
+        return rest[wanted | ~heads.plain(lines, rest)]
+
+    def _may_follow(self, rest: Ints) -> Mask:
+        """Which of ``rest`` the record of the line before may go on in."""
+        lines = self.texts
+        return lines.end_with(":")[np.maximum(rest - 1, 0)] & ~lines.begin_with("[")[rest]
 
     def with_neighbours(self, rest: list[int]) -> list[int]:
         """``rest``, and the lines before and after that may be a part of the same record."""

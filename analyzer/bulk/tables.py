@@ -51,9 +51,10 @@ class Tables:
             return
         kind = (template.engine, template.kind)
         time = pl.lit(None, dtype=pl.Datetime("ms"))
-        if template.stamp[1]:
-            stamp = pl.col("stamp") if template.dated else pl.lit("1972-") + pl.col("stamp")
-            time = stamp.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False)
+        if claim.stamps is not None:
+            year = "" if template.dated else "1972-"
+            stamps = pl.Series([f"{year}{stamp}" for stamp in claim.stamps.texts], dtype=pl.String)
+            time = pl.lit(stamps.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False).gather(claim.stamps.codes))
         known = {column.name for column in template.columns}
         fields = [
             _cleaned(frame, name).alias(name) if dtype == pl.String and name in known
@@ -139,7 +140,10 @@ class Tables:
         self._parts[kind] = part = self._parts.get(kind, 0) + 1
         folder = self.folder / f"{kind[0]}.{kind[1]}"
         folder.mkdir(exist_ok=True)
-        pl.concat(frames).sort("line").write_parquet(folder / f"{part:05}.parquet", compression="lz4")
+        table = pl.concat(frames)
+        if not table["line"].is_sorted():
+            table = table.sort("line")
+        table.write_parquet(folder / f"{part:05}.parquet", compression="zstd", compression_level=1)
 
 
 def _plain(value: Any, name: str) -> Any:

@@ -76,14 +76,15 @@ class Template:
         return self.stamp[1] == len(_STAMPS["["])
 
     @property
-    def marker(self) -> str:
-        """Text that every line holds; behind rank tags, the text that follows them."""
-        if self.ranked:
-            first = self.tokens[0]
-            assert isinstance(first, Fixed)
-            return first.text.decode().partition(chr(DIGIT))[0]
-        fixed = [token for token in self.tokens if isinstance(token, Fixed)] or [self.head]
-        return max((part for token in fixed for part in token.text.decode().split(chr(DIGIT))), key=len)
+    def probe(self) -> tuple[int, bytes]:
+        """Up to eight bytes that all lines have at the same place, and where: from the end of the rank tags, if any.
+
+        Of those that can be had, the last ones with the fewest figures in them.
+        """
+        first = self.tokens[0] if self.tokens and isinstance(self.tokens[0], Fixed) else NOTHING
+        text = first.text if self.ranked else self.head.text + first.text
+        at = max(range(max(len(text) - 7, 1)), key=lambda at: (-text.count(DIGIT, at, at + 8), at))
+        return at, text[at : at + 8]
 
 
 def learn(plain: Plain, line: str, shape: Shape, match: re.Match[str], every: bool = False) -> Template | None:

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
+from analyzer.cli.runtime import run_lean
 from analyzer.cli.stopping import end_in_order, stopped
 from analyzer.errors import UserError
 
@@ -18,6 +19,7 @@ _REPAIR = "Install it anew, with what it needs: pip install --upgrade --force-re
 def main(argv: Sequence[str] | None = None) -> None:
     """Runs the command line and leaves with the exit status of contract.md."""
     args = list(sys.argv[1:] if argv is None else argv)
+    run_lean()
     _open_streams()
     end_in_order()
     try:

@@ -6,7 +6,10 @@ from collections.abc import Iterable, Iterator
 
 
 def in_blocks(chunks: Iterable[bytes], size: int, begin: int = 0) -> Iterator[bytes]:
-    """``chunks`` as they are for the first ``begin`` bytes, then in blocks of about ``size`` bytes."""
+    """``chunks`` as they are for the first ``begin`` bytes, then in blocks of about ``size`` bytes.
+
+    A block ends with a line, if one ends in its last chunk.
+    """
     seen = held_size = 0
     held: list[bytes] = []
     for chunk in chunks:
@@ -14,10 +17,12 @@ def in_blocks(chunks: Iterable[bytes], size: int, begin: int = 0) -> Iterator[by
         if seen <= begin:
             yield chunk
             continue
-        held.append(chunk)
         held_size += len(chunk)
-        if held_size >= size:
-            yield b"".join(held)
-            held, held_size = [], 0
-    if held:
+        if held_size < size:
+            held.append(chunk)
+            continue
+        end = chunk.rfind(b"\n") + 1 or len(chunk)
+        yield b"".join((*held, chunk[:end]))
+        held, held_size = [chunk[end:]], len(chunk) - end
+    if any(held):
         yield b"".join(held)

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 from analyzer import resources
-from analyzer.bulk.quiet import Quiet, is_marked, message_expression, pieces
+from analyzer.bulk.quiet import Quiet, is_marked, message_expression
 from analyzer.parsing import default_catalog
 from analyzer.parsing.build import read_shapes
 from analyzer.run.building import SCARY_WORDS
@@ -75,14 +75,6 @@ def test_messages_of_known_processes_alone() -> None:
     }
     found = pl.Series(list(lines), dtype=pl.String).str.extract(expression, 1).to_list()
     assert found == list(lines.values())
-
-
-def test_pieces_put_together_are_the_text() -> None:
-    data = b"".join(b"line %d\n" % n * (n % 7) for n in range(30_000))
-    parts = [data[begin:end] for begin, end in pieces(data)]
-    assert b"".join(parts) == data
-    assert len(parts) > 5
-    assert all(part.endswith(b"\n") for part in parts)
 
 
 def test_marked_lines() -> None:

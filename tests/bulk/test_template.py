@@ -39,7 +39,7 @@ def _fields(template: Template, line: str) -> dict[str, Any] | None:
     """The fields of ``line`` by columns; None if it is not of the template."""
     lines = Lines.of(f"{line}\n".encode())
     assert lines is not None
-    claim, taken = extract(template, lines, np.arange(1), lines.column)
+    claim, taken = extract(template, lines, np.arange(1))
     if not len(claim):
         assert not taken.any()
         return None
@@ -148,7 +148,7 @@ def test_truths_behind_a_name_stay_truths() -> None:
     template = Template("x", "vllm", None, tokens=(Fixed(b"set "),), tail=Tail("^([a-z0-9]+) (True|False)$", columns))
     lines = Lines.of(b"set a1 True\nset b2 False\nset c3 Perhaps\n" * 9)
     assert lines is not None
-    frame = extract(template, lines, np.arange(27), lines.column)[0].frame()
+    frame = extract(template, lines, np.arange(27))[0].frame()
     assert frame["on"].to_list() == [True, False] * 9
     assert frame["name"].to_list() == ["a1", "b2"] * 9
 
@@ -160,6 +160,6 @@ def test_tags_that_are_no_ranks_are_left() -> None:
     lines = Lines.of("".join(f"{text}\n" for text in [*texts, DECODE]).encode())
     assert lines is not None
     started = time.monotonic()
-    claim, _ = extract(template, lines, np.arange(len(lines)), lines.column)
+    claim, _ = extract(template, lines, np.arange(len(lines)))
     assert len(claim) <= 1
     assert time.monotonic() - started < 2
