@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import builtins
 from collections import Counter
+from collections.abc import Iterator
 from itertools import pairwise
 
 from analyzer.framing.engine import LEVELS
@@ -48,6 +49,9 @@ _PATTERNS = {
     ),
     "name_head": r"\b[A-Za-z_]\w*(?:\.\w+)*\.?$",
     "name_tail": r"\w*(?:\.\w+)*(?:Error|Exception|Exit|Interrupt)\b",
+    # a message with figures that ends in a comma: no code, no dump, nothing within quotes
+    "figures": r"(?:\[[^\]\n]{1,60}\] +)?[A-Za-z_][^\n(){}'\"]{0,200}[\w)](?:=|: )[^\n(){}'\"]{1,300},$",
+    "figure": r"[A-Za-z_#][\w #]{0,40}(?:=|: )[\w.\[]",
     "tagged": r"\([\w.+-]*(?: rank=\d+)? ?pid=\d+",
 }
 _pattern = on_demand(_PATTERNS)
@@ -108,7 +112,7 @@ class Unwrapper:
         held, self._held = self._held, []
         self.idle = not self._width
         if self.idle:
-            return [(line, number, number) for number, line in enumerate(held, self._held_first)]
+            return list(_broken_at_commas(held, self._held_first))
         return self._join(held, self._held_first)
 
     def _measure(self) -> None:
@@ -217,6 +221,25 @@ def wrap_width(lines: list[str]) -> int:
         if rests >= 2 and _is_wrapped_at(width, lines, sizes):
             return width
     return 0
+
+
+def _broken_at_commas(lines: list[str], first: int) -> Iterator[Span]:
+    """``lines`` as they are, but for messages that a writer broke behind a comma between two of their figures."""
+    fresh, figure, begun = _pattern("fresh").match, _pattern("figure").match, _pattern("figures").match
+    parts: list[str] = []
+    for number, line in enumerate(lines, first):
+        bare = line.lstrip(" ") if len(line) - len(line.lstrip(" ")) < 16 else line
+        if parts and figure(bare) and not (line[:1] != " " and fresh(line)) and len(parts) < 20:
+            parts.append(bare)
+        else:
+            if parts:
+                yield " ".join(parts), number - len(parts), number - 1
+            parts = [line]
+        if not (parts[-1].endswith(",") and begun(parts[0])):
+            yield " ".join(parts), number - len(parts) + 1, number
+            parts = []
+    if parts:
+        yield " ".join(parts), first + len(lines) - len(parts), first + len(lines) - 1
 
 
 def word_width(lines: list[str]) -> int:

@@ -161,3 +161,37 @@ def test_lines_of_nccl_are_no_rests() -> None:
     info = "node-6:118082{0}:118082{0} [{0}] NCCL INFO misc/socket.cc:389 -> 6"
     text = "\n".join(line.format(n) for n in range(6) for line in (warn, info)) + "\n"
     assert len(framed(text)) == 12
+
+
+BROKEN = """\
+[TP0] Load weight end. elapsed=36.9 s, type=NemotronHForCausalLM,
+         avail mem=7.95 GB, mem usage=14.76 GB
+Mamba Cache is allocated. max_mamba_cache_size: 360,
+conv_state size: 0.99GB, ssm_state size: 50.77GB
+[TP0]    max_total_num_tokens=1557504, chunked_prefill_size=1024,
+         max_prefill_tokens=16384, max_running_requests=8,
+         context_len=8192, available_gpu_mem=3.39 GB
+"""
+
+
+def test_messages_broken_behind_a_comma_are_put_together() -> None:
+    weights, state, summary = framed(BROKEN)
+    assert weights.text.endswith("type=NemotronHForCausalLM, avail mem=7.95 GB, mem usage=14.76 GB")
+    assert state.text == (
+        "Mamba Cache is allocated. max_mamba_cache_size: 360, conv_state size: 0.99GB, ssm_state size: 50.77GB"
+    )
+    assert (summary.line, summary.last_line) == (5, 7)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Engine(model='a',\n    tp_size=2,\n    dtype=None)\n",
+        '"a": 1,\n"b": 2,\n',
+        "[2026-01-01 00:00:00] Decode batch. #running-req: 1, #queue-req: 0,\n[2026-01-01 00:00:01] x=1\n",
+        "a: 1, b: 2,\nThe rest of a sentence that was going on\n",
+        "a: 1, b: 2,\n\nc: 3\n",
+    ],
+)
+def test_commas_of_code_and_prose_join_nothing(text: str) -> None:
+    assert all(record.line == record.last_line or "\n" in record.text for record in framed(text))
