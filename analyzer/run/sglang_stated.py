@@ -96,6 +96,9 @@ def _other_pools(folder: SglangFolder, facts: Facts) -> None:
     for event in folder.events_by_rank("swa_pool_usage"):
         facts.add("pool.swa_tokens", event.get("swa_tokens"), event.record)
         facts.add("pool.bytes", event.get("pool_bytes"), event.record)
+        told = facts.get("pool.tokens")
+        if told is None or event.record.rank not in told.ranks:
+            facts.add("pool.tokens", event.get("full_tokens"), event.record)
     for event in folder.events_by_rank("dsv4_calculation"):
         facts.add("pool.profiled_tokens", event.get("tokens"), event.record)
         facts.add("sizing.cell", event.get("cell"), event.record)

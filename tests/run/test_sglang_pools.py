@@ -1,4 +1,4 @@
-"""Which lines of SGLang show that a draft is there, so that a second pool is the draft's."""
+"""Which lines of SGLang show that a draft is there, and which tell the tokens of pools of a special kind."""
 
 from __future__ import annotations
 
@@ -33,3 +33,11 @@ def test_a_graph_for_decoding_is_no_sign() -> None:
         "avail mem=4.72 GB.\n"
     )
     assert "draft.pool.bytes" not in only(POOLS + line).facts
+
+
+def test_the_window_pools_own_line_tells_the_tokens_where_no_other_does() -> None:
+    line = "SWAKVPool mem usage: 79.94 GB, swa size: 798276, full size: 997846\n"
+    run = only(line)
+    assert (run.facts.value("pool.tokens"), run.facts.value("pool.swa_tokens")) == (997846, 798276)
+    told = "Use sliding window memory pool. full_layer_tokens=318715, swa_layer_tokens=254972\n"
+    assert only(told + line).facts.value("pool.tokens") == 318715
