@@ -23,10 +23,11 @@ _AT_ANY_TIME = frozenset({
 """Causes of a start that failed which a server meets just as well while it serves, so that they tell no stage."""
 _OF_LOADING = frozenset({
     "fail-oom-load", "fail-weights-missing", "fail-weights-mismatch", "fail-quantization-mismatch", "fail-download",
-    "fail-disk", "fail-path", "crash-killed", "cut-short",
+    "fail-disk", "fail-path", "crash-killed",
 })  # fmt: skip
 """Causes that can only have struck while weights were read, or that say nothing of it."""
 _WARMING = "in the last steps of the start-up (warm-up, graphs)"
+_LOADING = "between the begin of loading and the sizing of the pool"
 _CAPS = ("cap-", "context-exceeds-pool", "queueing-at-cap")
 
 
@@ -42,16 +43,15 @@ def _failed(run: RunReport, stage: str) -> list[str]:
     reached = failure.stage or stage
     serving = reached in ("ready", "serving", "shutdown")
     where = _STAGES.get(reached, "") if serving == (run.outcome == "crashed at runtime") else ""
-    if failure.cause == "fail-oom-profile":
-        where = ""  # the profiling run has no stage of its own: the last one seen is that of the weights
     when = {"crashed at startup": "The server did not start", "crashed at runtime": "The server died"}
     head = when.get(run.outcome, "Something failed") + (f": it failed {where}" if where else "")
     finding = view.blamed(run)
     cause = finding.cause if finding is not None else failure.cause
-    if where == _STAGES["weights"] and view.value_of(run, "weights.loaded") and cause not in _OF_LOADING:
-        head = when[run.outcome]  # some rank had loaded: what follows before the pool has no stage of its own
-    assumed = view.value_of(run, "failure.assumed") and run.outcome == "crashed at startup"
-    if assumed and (not cause or cause in _AT_ANY_TIME or cause.startswith("crash-")):
+    frames = str(view.value_of(run, "failure.frames") or "")
+    if where == _STAGES["weights"] and cause not in _OF_LOADING and ":load_" not in frames:
+        head = when.get(run.outcome, head)  # the profiling run has no stage of its own
+    any_time = not cause or cause in _AT_ANY_TIME or cause.startswith("crash-") or "lora" in failure.message.lower()
+    if any_time and view.value_of(run, "failure.assumed") and run.outcome == "crashed at startup":
         head = "Something failed, most likely before the server served"
     if failure.cause == "elsewhere":
         return [
@@ -150,7 +150,7 @@ def _requests(number: float) -> str:
 
 
 def _without_pool(run: RunReport, stage: str) -> str:
-    where = _WARMING if stage == "graphs" else _STAGES.get(stage, "")
+    where = {"graphs": _WARMING, "weights": _LOADING}.get(stage) or _STAGES.get(stage, "")
     if run.outcome in ("serving", "degraded"):
         return "The server serves; the log does not show its pool"
     if run.outcome == "stopped":

@@ -38,15 +38,15 @@ _SGLANG_RANK = re.compile(r"(?:ATTN_)?(?:TP|PP|DP|EP|CP|DCP)\d+(?: [A-Z][A-Z_]*\
 """Ranks as SGLang writes them in its header; vLLM's stand in the names of its processes."""
 _STACK = re.compile(r"File \"[^\"\n]*/(sglang|vllm)/|\b(sglang)::\w|\bscheduler_TP\d")
 """What shows whose process it is in a dump of the interpreter's or of native frames."""
-_PACKAGES = re.compile(r"(?<=-packages)(?=/)")
-"""What stands before it is where packages are kept; an environment there is often called like one of them."""
+_PLACE = re.compile(r"^.*-packages(?=/)|/(?:envs|virtualenvs|\.?venvs?)/[^/]+")
+"""Where packages are kept: an environment is often called like one of them, whatever it is that runs there."""
 _NOT_STARTED = frozenset({"command not found", "container runtime", "NUMA binding refused", "port taken"})
 """What keeps any program from starting; other lines of this kind end a process of which nothing else is known."""
 
 
 def engine_of(failures: Sequence[Failure]) -> str | None:
     """The engine whose files a traceback passes through or whose command was refused, where no line shows it."""
-    files = [_PACKAGES.split(frame.file)[-1] for failure in failures for frame in failure.frames]
+    files = [_PLACE.sub("", frame.file) for failure in failures for frame in failure.frames]
     for engine in ENGINES:
         if any(re.search(rf"(?:^|/){engine}(?:_\w+)?/", file) for file in files):
             return engine

@@ -147,6 +147,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "port_taken": (FATAL, "port taken"),
         "nvshmem_failed": (FATAL, "NVSHMEM"),
         "ccl_error": (FATAL, "oneCCL"),
+        "elastic_failed": (WRAPPER, "rank failed"),
         "http_app_failed": (WRAPPER, "application failed to start"),
         "shell_terminated": (STOP, "SIGTERM"),
         "interrupted": (STOP, "interrupt"),

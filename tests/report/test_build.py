@@ -152,7 +152,7 @@ def test_a_failure_whose_cause_is_in_another_stream_says_so() -> None:
 def test_a_log_that_ends_in_a_stage_names_the_stage() -> None:
     run = Run(1, "log", outcome="starting", stages={"weights": Where("log", 3)})
     assert reported(run).verdict.startswith(
-        "The log ends while it loaded weights: it holds neither a pool nor a failure"
+        "The log ends between the begin of loading and the sizing of the pool: it holds neither a pool nor a failure"
     )
 
 

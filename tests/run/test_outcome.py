@@ -582,3 +582,37 @@ def test_where_a_log_ends_claims_no_pool_that_is_not_there() -> None:
     assert "while the pool was being sized" in only(sized).notes[-1]
     made = sized + "INFO 10-20 00:02:34 [kv_cache_utils.py:864] GPU KV cache size: 78,800 tokens\n"
     assert "after the pool was made" in only(made).notes[-1]
+
+
+NCCL = (
+    "Traceback (most recent call last):\n"
+    '  File "{place}/vllm/distributed/device_communicators/pynccl_wrapper.py", line 223, in NCCL_CHECK\n'
+    '    raise RuntimeError(f"NCCL error: {{error_str}}")\n'
+    "RuntimeError: NCCL error: unhandled system error\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("place", "engine"),
+    [
+        ("/opt/conda/envs/sglang/lib/python3.11/site-packages", "vllm"),
+        ("/home/me/.venvs/sglang/src", "vllm"),
+        ("/home/me/sglang/python/sglang", "sglang"),
+    ],
+)
+def test_an_environment_called_like_an_engine_names_none(place: str, engine: str) -> None:
+    assert only(NCCL.format(place=place)).engine == engine
+
+
+@pytest.mark.parametrize(
+    ("before", "assumed"),
+    [
+        ("", True),
+        ("ERROR 08-04 16:54:59 [multiproc_worker_utils.py:238] Exception in worker VllmWorkerProcess while processing method determine_num_available_blocks.\n", None),
+        ("ERROR 08-04 16:54:59 [multiproc_worker_utils.py:238] Exception in worker VllmWorkerProcess while processing method start_profile.\n", True),
+        ("INFO 05-14 11:29:18 [backends.py:430] Dynamo bytecode transform time: 12.01 s\n", None),
+    ],
+)  # fmt: skip
+def test_what_a_worker_was_told_to_do_shows_the_stage(before: str, assumed: object) -> None:
+    run = only(before + "ValueError: odd\n")
+    assert (run.outcome, run.facts.value("failure.assumed")) == ("crashed at startup", assumed)
