@@ -18,6 +18,7 @@ from analyzer.sources.limits import DEFAULT, Limits, Meter
 from analyzer.sources.newest_first import in_order
 from analyzer.sources.own import is_report
 from analyzer.sources.pipes import Interrupt, as_it_comes
+from analyzer.sources.recordings import out_of_recordings
 from analyzer.sources.remote import is_remote, objects, unreachable
 from analyzer.sources.source import Source
 from analyzer.sources.streams import Peekable, compression, decompressed, is_binary, is_tar, is_zip, text_chunks
@@ -59,7 +60,8 @@ def _read_out(source: Source, *, turn: bool) -> Source:
 
     def read() -> Iterator[bytes]:
         notes.clear()
-        entries = rows_of_tables(entries_of_exports(source.chunks(), notes), notes)
+        pieces = out_of_recordings(source.chunks(), notes)
+        entries = rows_of_tables(entries_of_exports(pieces, notes), notes)
         return in_order(entries, notes) if turn else entries
 
     return Source(source.name, read, notes=notes)

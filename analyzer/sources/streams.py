@@ -107,9 +107,10 @@ def decompressed(stream: Peekable, kind: str, meter: Meter) -> Peekable:
 def is_binary(head: bytes) -> bool:
     """Whether a stream begins like no log: NUL in the middle of its first bytes, and no mark of UTF-16.
 
-    A log that was truncated while open begins with NULs only, so those at the ends do not count.
+    A log that was truncated while open begins with NULs only, so those at the ends do not count. Journald's export
+    format puts numbers of eight bytes before values that are no text.
     """
-    return b"\0" in head.strip(b"\0") and not head.startswith((b"\xff\xfe", b"\xfe\xff"))
+    return b"\0" in head.strip(b"\0") and not head.startswith((b"\xff\xfe", b"\xfe\xff", b"__CURSOR="))
 
 
 class _Zstandard:
