@@ -10,6 +10,7 @@ from analyzer.report.html_charts import series, waterfall
 from analyzer.report.markup import Html, asset, el, join, page
 from analyzer.report.model import Evidence, Finding, InputSummary, Report, RunReport, UndecidedRow
 from analyzer.report.overview import listed, name_of
+from analyzer.report.titles import ledger_title
 from analyzer.units import GIB, show
 
 _FLAG = re.compile(r"(?<![\w-])(--[a-z][\w-]{0,39}(?![\w-]))")
@@ -163,7 +164,7 @@ def _ledger(run: RunReport) -> Html | None:
     if not run.ledger:
         return None
     rank = f" ({who})" if (who := view.rank_said(run)) else ""
-    return _section(f"Where {view.ledger_total(run.ledger) / GIB:.2f} GiB went{rank}", waterfall(run.ledger))
+    return _section(f"{ledger_title(run)}{rank}", waterfall(run.ledger))
 
 
 def _findings(run: RunReport, blamed: Finding | None) -> Html | None:

@@ -9,6 +9,7 @@ from analyzer.report import view
 from analyzer.report.model import Evidence, Finding, Report, RunReport
 from analyzer.report.overview import listed
 from analyzer.report.sheet import bar, clip
+from analyzer.report.titles import ledger_title
 from analyzer.units import GIB
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>|~&$])")
@@ -139,7 +140,7 @@ def _ledger(run: RunReport) -> str:
         tail = "  ".join(t for t in (row.note, view.lines_text(row.lines)) if t)
         lines.append(f"{row.item:<{label}} {row.bytes / GIB:8.2f}  {drawn:<{BAR}}  {tail}".rstrip())
     rank = f" ({who})" if (who := view.rank_said(run)) else ""
-    return f"### Where {view.ledger_total(rows) / GIB:.2f} GiB went{plain(rank)}\n\n" + block(lines)
+    return f"### {ledger_title(run)}{plain(rank)}\n\n" + block(lines)
 
 
 def _findings(run: RunReport, blamed: Finding | None) -> str:

@@ -9,6 +9,7 @@ from analyzer.report import view
 from analyzer.report.model import Evidence, Finding, Report, RunReport
 from analyzer.report.overview import OUTCOMES, write_inputs, write_table
 from analyzer.report.sheet import Piece, Sheet, bar, cells, clip, clip_path, sparkline, wrap
+from analyzer.report.titles import ledger_title
 from analyzer.units import GIB
 
 if TYPE_CHECKING:
@@ -172,9 +173,8 @@ def _ledger(run: RunReport, sheet: Sheet) -> None:
     rows = run.ledger
     if not rows:
         return
-    total = view.ledger_total(rows)
     rank = f" ({who})" if (who := view.rank_said(run)) else ""
-    title = f"WHERE {total / GIB:.2f} GiB WENT" if len(rows) > 1 else "MEMORY"
+    title = ledger_title(run).upper().replace("GIB", "GiB")
     sheet.add((title, "bold"), (rank, "dim"))
     label = min(max(cells(row.item) for row in rows), 28)
     width = max(10, min(26, (sheet.width - label - 14) // 2))

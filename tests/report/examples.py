@@ -52,6 +52,7 @@ def draft_run() -> RunReport:
         "(4.74 GiB) were charged to the pool and freed after it was sized. 45 requests can run at once because of "
         "state slots (228 // 5), not because of KV.",
         facts={
+            "gpu.free_before_load": FactRow(139.13 * GIB, "bytes", [22]),
             "pool.tokens": FactRow(3922281, "tokens", [33, 54]),
             "pool.bytes": FactRow(59.84 * GIB, "bytes", [33]),
             "draft.pool.bytes": FactRow(14.96 * GIB, "bytes", [35]),
