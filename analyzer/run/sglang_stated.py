@@ -8,6 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from analyzer.run.facts import Facts, Where
+from analyzer.run.stacks import standing
 
 if TYPE_CHECKING:
     from analyzer.run.sglang import SglangFolder
@@ -82,6 +83,9 @@ def _state(folder: SglangFolder, facts: Facts) -> None:
     for event in folder.events_by_rank("state_no_memory"):
         facts.add("state.slot_bytes", event.get("slot_bytes"), event.record)
         facts.add("state.slots", event.get("slots"), event.record)
+    for event in folder.events_by_rank("pyspy_dump"):
+        if (where := standing(event.record.text)) is not None:
+            facts.add("hang.where", where, event.record)
     for event in folder.events_by_rank("state_too_small"):
         facts.add("state.slots_per_request", event.get("per_request"), event.record)
         facts.add("state.slots", event.get("slots"), event.record)

@@ -195,6 +195,7 @@ VOCABULARY: dict[str, Spec] = {
     "argument.other_release": Spec("name", "the engine that takes the refused flag in some of its releases"),
     "argument.other_engine": Spec("name", "the engine whose flag the refused one is, where it is not this one's"),
     "leak.text": Spec("name", "the recount of a leak check: which pool balances, which does not"),
+    "hang.where": Spec("name", "where the main thread of a process stood when its stacks were dumped"),
     "end.unfinished": Spec("name", "what was under way when the log ended without an end"),
     "end.waited": Spec("seconds", "how long that had been under way"),
     "failure.origin": Spec("name", "the process that raised it"),
