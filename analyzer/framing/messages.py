@@ -12,6 +12,7 @@ from analyzer.framing import bars, engine
 from analyzer.framing.blocks import TRACEBACK
 from analyzer.framing.join import Joiner
 from analyzer.framing.outer import Outer, Peeler
+from analyzer.framing.quotes import without_quoted
 from analyzer.framing.record import Record
 
 _UNENDED = "refleaks.html"
@@ -194,7 +195,8 @@ def _glued(text: str, start: int) -> list[tuple[int, int]]:
     """Where messages begin in ``text`` besides the one at its front, whose own text begins at ``start``."""
     if engine.looks_embedded(text[start:] if start else text):
         places = engine.messages_in(text)
-        return places[1:] if places and places[0] == (0, 0) else places
+        places = places[1:] if places and places[0] == (0, 0) else places
+        return without_quoted(text, start, places) if places else places
     at = text.find(_UNENDED) + len(_UNENDED)
     return [(at, at)] if len(_UNENDED) <= at < len(text) else []
 
