@@ -12,8 +12,8 @@ from analyzer.run.model import headline, unprefixed
 _STAGES = {
     "arguments": "after reading its arguments", "init": "while it set up its processes",
     "weights": "while it loaded weights", "pool": "while it sized or allocated the pool",
-    "graphs": "while it captured CUDA graphs", "ready": "after it was ready", "serving": "while serving",
-    "shutdown": "while shutting down",
+    "graphs": "while it captured CUDA graphs", "warm-up": "in its warm-up", "ready": "after it was ready",
+    "serving": "while serving", "shutdown": "while shutting down",
 }  # fmt: skip
 SENTENCE = 180
 _AT_ANY_TIME = frozenset({
@@ -21,6 +21,7 @@ _AT_ANY_TIME = frozenset({
     "fail-oom-after-pool", "cut-short", "elsewhere",
 })  # fmt: skip
 """Causes of a start that failed which a server meets just as well while it serves, so that they tell no stage."""
+_OF_POOL = frozenset({"fail-kv-below-context", "fail-no-kv-memory", "fail-oom-pool"})
 _OF_LOADING = frozenset({
     "fail-oom-load", "fail-weights-missing", "fail-weights-mismatch", "fail-quantization-mismatch", "fail-download",
     "fail-disk", "fail-path", "crash-killed",
@@ -50,6 +51,8 @@ def _failed(run: RunReport, stage: str) -> list[str]:
     frames = str(view.value_of(run, "failure.frames") or "")
     if where == _STAGES["weights"] and cause not in _OF_LOADING and ":load_" not in frames:
         head = when.get(run.outcome, head)  # the profiling run has no stage of its own
+    if cause in _OF_POOL and reached in ("arguments", "init", "weights"):
+        head = when.get(run.outcome, head)  # it failed later than any line before it shows
     any_time = not cause or cause in _AT_ANY_TIME or cause.startswith("crash-") or "lora" in failure.message.lower()
     if any_time and view.value_of(run, "failure.assumed") and run.outcome == "crashed at startup":
         head = "Something failed, most likely before the server served"

@@ -88,8 +88,9 @@ def ranks_said(run: RunReport) -> str:
     weights = run.facts.get("weights.loaded")
     if weights is not None and "" in weights.ranks and len(weights.ranks) > 1:
         seen = max(seen, len(weights.ranks))  # the driver of V0 prints no name of its own
-    if whole > seen:
+    if whole > seen and any(rank for fact in run.facts.values() for rank in fact.ranks):
         return f"{seen} of {whole} ranks"
+    seen = max(seen, whole)
     return f"{seen} rank{'s' if seen > 1 else ''}"
 
 

@@ -357,19 +357,17 @@ class Building:
                 run.facts.add("end.waited", max(0.0, self.last_time - begun), where, rank="")
         elif run.outcome == "starting":
             after = f" after the {_REACHED[run.stage]}" if run.stage in _REACHED else ""
-            if run.stage == "pool" and not _holds_pool(run):
+            if run.stage == "pool" and not ("pool.tokens" in run.facts or "pool.blocks" in run.facts):
                 after = " while the pool was being sized"
+            elif run.stage == "weights" and "weights.loaded" in run.facts:
+                after = " after the weights were loaded"
             run.notes.append(f"The log ends at line {self.last.last_line}{after}, without an error and without an end.")
 
 
 _REACHED = {
-    "arguments": "arguments were read", "init": "processes began", "weights": "weights were loaded",
+    "arguments": "arguments were read", "init": "processes began", "weights": "loading of weights had begun",
     "pool": "pool was made", "graphs": "pool was made",
 }  # fmt: skip
-
-
-def _holds_pool(run: Run) -> bool:
-    return "pool.tokens" in run.facts or "pool.blocks" in run.facts
 
 
 def _frightening(record: Record) -> bool:

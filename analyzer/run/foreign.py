@@ -29,10 +29,14 @@ ENGINE_OF_PROGRAM = {"vllm": "vllm", "api_server.py": "vllm", "sglang": "sglang"
 _COMMAND = re.compile(
     rf"(?:^|[\s/])({'|'.join(map(re.escape, ENGINE_OF_PROGRAM))})(?: \w+)?: (?:error: |(?:command )?not found)", re.M
 )
-_VLLM_PROCESS = re.compile(r"(?:EngineCore|APIServer|ApiServer|VllmWorker|RayWorkerWrapper|RayWorkerProc)(?:$|[_\d])")
+_VLLM_PROCESS = re.compile(
+    r"(?:EngineCore|APIServer|ApiServer|VllmWorker|VllmWorkerProcess|RayWorkerWrapper|RayWorkerProc)(?:$|[_\d])"
+    r"|Worker_(?:TP|PP|DP|EP|PCP|DCP)\d"
+)
 """Process tags that vLLM puts before its lines, and the names of its actors, which ray puts there."""
 _VLLM_TEXT = re.compile(
-    r"^(?:Engine core initialization failed|EngineCore encountered an issue|WorkerProc init\w+ failed)"
+    r"^(?:Engine core initialization failed|EngineCore encountered an issue|WorkerProc init\w+ failed"
+    r"|Paged attention: not enough Metal memory)"
 )
 _SGLANG_RANK = re.compile(r"(?:ATTN_)?(?:TP|PP|DP|EP|CP|DCP)\d+(?: [A-Z][A-Z_]*\d+)*$")
 """Ranks as SGLang writes them in its header; vLLM's stand in the names of its processes."""

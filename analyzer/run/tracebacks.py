@@ -154,6 +154,8 @@ class _Reader:
         self.lost: tuple[Frame, ...] = ()
         self.dangling = False
         self.unended = False
+        self.flat = -9
+        """The last line that is a frame without any indentation: its source follows without one, too."""
 
     def line(self, index: int, raw: str) -> None:
         text = raw
@@ -170,6 +172,7 @@ class _Reader:
         elif HEADER in text:
             self.begin(index, text)
         elif frame := _FRAME.match(text) or _CELL_FRAME.match(text):
+            self.flat = -9 if text[:1].isspace() else index
             self.frame(index, frame)
         else:
             self.other(index, text)
@@ -204,7 +207,8 @@ class _Reader:
             self.message(index, text)
             return
         match = _EXCEPTION.match(text.rstrip())
-        if match and (self.open.frames or looks_like_error_name(match.group(1))):
+        named = match is not None and looks_like_error_name(match.group(1))
+        if match and (named or (self.open.frames and index != self.flat + 1)):
             self.open.exception = match.group(1)
             self.open.end = index
             self.open.message.append(match.group(2) or "")

@@ -271,6 +271,12 @@ def _drafter(event: Event, facts: Facts) -> None:
     facts.add("spec.enabled", True, event.record, rank="")
 
 
+def _compiled(event: Event, facts: Facts) -> None:
+    """The head of a drafter is compiled in a folder of its own."""
+    if "/eagle_head" in str(event.get("folder")):
+        facts.add("spec.enabled", True, event.record, rank="")
+
+
 def _proposer(event: Event, facts: Facts) -> None:
     name = re.search(r"\.(medusa|ngram|mlp_speculator|multi_step|eagle)\w*", str(event.get("spec_class")))
     if name and event.get("spec_part") == "proposer" and facts.value("spec.method") in (None, "draft_model"):
@@ -346,6 +352,7 @@ FACT_KINDS: dict[str, Writer] = {
     "spec_drafter_loading": _each(_drafter),
     "engine_ready": _each(),
     "compile_seconds": _each(),
+    "compile_cache": _each(_compiled),
     "spec_worker_v0": _each(_proposer),
     **{kind: _each(write_refusal) for kind in REFUSALS},
 }

@@ -64,6 +64,19 @@ def _profile(fields: dict[str, Any], where: Where, facts: Facts) -> None:
         facts.add(f"profile.free_{name}", value, where, rank="")
 
 
+def _metal(fields: dict[str, Any], where: Where, facts: Facts) -> None:
+    """Apple: the limit is what Metal gives one process, of which the fraction is used."""
+    for name, field in (
+        ("gpu.total", "metal_limit"),
+        ("sizing.fraction", "fraction"),
+        ("sizing.requested", "metal_usable"),
+        ("weights.loaded", "metal_model"),
+        ("activation.bytes", "metal_overhead"),
+        ("pool.available_bytes", "metal_budget"),
+    ):
+        _once(facts, name, fields.get(field), where)
+
+
 WRITERS: dict[str, Writer] = {
     "kv_below_context": _below_context,
     "kv_below_context_v0": _below_context_v0,
@@ -74,12 +87,13 @@ WRITERS: dict[str, Writer] = {
     "cpu_below_target": _cpu_below_target,
     "state_blocks_below_seqs": _state_blocks,
     "profile_assert": _profile,
+    "metal_no_kv": _metal,
 }
 """Shape of the catalogue -> what it proves."""
 
 MARKS = (
     "KV cache", "Free memory on device", "No available memory", "Available memory on node", "Mamba cache blocks",
-    "Error in memory profiling",
+    "Error in memory profiling", "Metal memory for KV",
 )  # fmt: skip
 _MOST_TEXT = 40_000
 

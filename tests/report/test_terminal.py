@@ -192,6 +192,8 @@ def test_ranks_that_the_log_does_not_show_are_said(report: Report) -> None:
     run.engine = "vllm"
     run.facts["args.tensor_parallel_size"] = FactRow(4, "count", [1])
     run.facts["args.data_parallel_size"] = FactRow(2, "count", [1])
+    assert view.ranks_said(run) == "8 ranks"  # no line is of one rank: the arguments alone tell
+    run.facts["pool.available_bytes"] = FactRow(1, "bytes", [1], ranks={"TP0": 1})
     assert view.ranks_said(run) == "1 of 8 ranks"
     run.engine = "sglang"  # its data parallelism lies within the tensor ranks
     assert view.ranks_said(run) == "1 of 4 ranks"

@@ -616,3 +616,20 @@ def test_an_environment_called_like_an_engine_names_none(place: str, engine: str
 def test_what_a_worker_was_told_to_do_shows_the_stage(before: str, assumed: object) -> None:
     run = only(before + "ValueError: odd\n")
     assert (run.outcome, run.facts.value("failure.assumed")) == ("crashed at startup", assumed)
+
+
+def test_a_flat_traceback_that_was_cut_takes_no_source_for_its_exception() -> None:
+    """Pasted without indentation, with the marks that Python puts under a call."""
+    tag = "(EngineCore_DP0 pid=24995) ERROR 10-02 11:36:03 [core.py:718] "
+    lines = [
+        'File "/c/site-packages/vllm/v1/engine/core.py", line 215, in _initialize_kv_caches',
+        "self.model_executor.initialize_from_config(kv_cache_configs)",
+        "~~~~~~~~~~~~~~~~~~~^^^^^^^^^^^^^^^^^^",
+        'File "/c/site-packages/vllm/v1/executor/abstract.py", line 74, in initialize_from_config',
+        "raise",
+    ]
+    run = only("".join(f"{tag}{line}\n" for line in lines))
+    assert run.failure is not None
+    assert (run.failure.exception, run.failure.cut, len(run.failure.frames)) == ("", True, 2)
+    whole = only("".join(f"{tag}{line}\n" for line in [*lines, "OddThing: it was odd"]))
+    assert whole.failure is not None and whole.failure.exception == "OddThing"
