@@ -50,7 +50,7 @@ _PATTERNS = {
     "name_head": r"\b[A-Za-z_]\w*(?:\.\w+)*\.?$",
     "name_tail": r"\w*(?:\.\w+)*(?:Error|Exception|Exit|Interrupt)\b",
     # a message with figures that ends in a comma: no code, no dump, nothing within quotes
-    "figures": r"(?:\[[^\]\n]{1,60}\] +)?[A-Za-z_][^\n(){}'\"]{0,200}[\w)](?:=|: )[^\n(){}'\"]{1,300},$",
+    "figures": r"(?:\[[^\]\n]{1,60}\] +)?[A-Za-z_](?:[^\n(){}'\"]|\(s\)){0,200}[\w)](?:=|: )[^\n(){}'\"]{1,300},$",
     "figure": r"[A-Za-z_#][\w #]{0,40}(?:=|: )[\w.\[]",
     "tagged": r"\([\w.+-]*(?: rank=\d+)? ?pid=\d+",
 }

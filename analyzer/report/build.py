@@ -32,6 +32,9 @@ if TYPE_CHECKING:
     from analyzer.diagnosis import Judgement
 
 Judged: TypeAlias = "tuple[Run, SizingModel | None, Check | None, Judgement]"
+_LOOPS = ("event_loop", "run_event_loop", "dispatch_event_loop")
+"""SGLang's loop over requests: a server that is not yet ready runs it for its warm-up's requests."""
+_CAPTURES = ("capture_model", "init_device_graphs", "init_cuda_graphs", "capture_one_batch_size")
 CONTEXT = 3
 """Recognised records shown before and after a proof line."""
 
@@ -141,10 +144,19 @@ def _failure(run: Run, judgement: Judgement) -> FailureRow | None:
         first_line=failure.first_line,
         process=failure.process,
         ranks=list(failure.ranks or ((failure.rank,) if failure.rank else ())),
-        stage=failure.stage,
+        stage=_step(failure, run),
         frame=_frame(failure),
         rule=rule or "",
     )
+
+
+def _step(failure: Failure, run: Run) -> str:
+    """The stage that had been reached; of a start that fails, the one that its functions tell comes first."""
+    if run.outcome != "crashed at startup":
+        return failure.stage
+    if any(frame.function in _CAPTURES for frame in failure.frames):
+        return "graphs"
+    return "warm-up" if any(frame.function.startswith(_LOOPS) for frame in failure.frames) else failure.stage
 
 
 def _unnamed(failure: Failure, run: Run) -> str:

@@ -76,9 +76,14 @@ def _row(rank: _Rank, item: str, name: str, note: str = "", kind: str = "used") 
 
 def _parts(rank: _Rank) -> Iterable[LedgerRow]:
     """The rows that both engines print."""
-    yield from _row(rank, "weights, target", "weights.loaded")
-    draft, freed = rank.get("draft.weights.loaded"), _freed(rank)
-    if draft:
+    target, draft, freed = rank.get("weights.loaded"), rank.get("draft.weights.loaded"), _freed(rank)
+    if target and draft and draft < 0:
+        note = f"{target / GIB:.2f} loaded, {-draft / GIB:.2f} came back with the draft's load"
+        lines = rank.lines("weights.loaded", "draft.weights.loaded")
+        yield LedgerRow(rank.rank, "weights", target + draft, lines, note)
+    else:
+        yield from _row(rank, "weights, target", "weights.loaded")
+    if draft and draft > 0:
         note = f"{freed / GIB:.2f} of it freed after sizing" if freed else ""
         lines = rank.lines("draft.weights.loaded")
         yield LedgerRow(rank.rank, "weights, draft", draft, lines, note, freed=min(freed, draft))
@@ -113,6 +118,8 @@ def _sglang(rank: _Rank) -> Iterable[LedgerRow]:
     left = rank.get(final) or 0.0
     if final != "free.after_graphs":
         rows = [row for row in rows if row.item != "CUDA graphs"]
+    if final == "gpu.free_after_load":  # the pools were taken out of what this line tells
+        left -= sum(row.bytes for row in rows if not row.item.startswith("weights"))
     if total is not None:
         rest = total - left - sum(row.bytes - row.freed for row in rows)
         if rest > SMALL:
@@ -125,7 +132,7 @@ def _sglang(rank: _Rank) -> Iterable[LedgerRow]:
     kept = rank.get("sizing.reserve")
     if kept is None and total is not None and fraction is not None:
         kept = total * (1 - fraction)
-    if kept is None or "pool.tokens" not in rank.facts:
+    if kept is None or "pool.tokens" not in rank.facts or final == "gpu.free_after_load":
         yield LedgerRow(rank.rank, "left free", left, lines, kind="unused" if "pool.tokens" in rank.facts else "kept")
         return
     note = f"by mem_fraction_static {fraction:g}" if fraction is not None else "by the engine's reserve"

@@ -53,6 +53,8 @@ def _failed(run: RunReport, stage: str) -> list[str]:
         head = when.get(run.outcome, head)  # the profiling run has no stage of its own
     if cause in _OF_POOL and reached in ("arguments", "init", "weights"):
         head = when.get(run.outcome, head)  # it failed later than any line before it shows
+    if reached == "pool" and cause not in _OF_POOL and view.number_of(run, "pool.tokens") and "oom" not in cause:
+        head = head.replace(_STAGES["pool"], "after its pool was sized")
     any_time = not cause or cause in _AT_ANY_TIME or cause.startswith("crash-") or "lora" in failure.message.lower()
     if any_time and view.value_of(run, "failure.assumed") and run.outcome == "crashed at startup":
         head = "Something failed, most likely before the server served"

@@ -85,6 +85,8 @@ def headline(message: str) -> str:
         if line.startswith("what():") and before.startswith("terminate called"):
             best = line.removeprefix("what():").strip()
             break
+    if best is lines[0] and best.endswith(":") and len(lines) > 1:
+        best = f"{best} {lines[1]}"
     if best.startswith("!!"):
         best = best.strip("! ")
     return best.partition(" [type=")[0].removeprefix("Value error, ").rstrip(".: ")

@@ -95,7 +95,7 @@ def _fields(event: Event, kind: str) -> list[Bound]:
             found.append(("0.5.11", ""))
         if "unbootstrapped" in fields:
             found.append(("0.4.6", "0.5.2"))
-    elif kind == "distributed_end":
+    elif kind == "distributed_end" and not fields.keys().isdisjoint(("elapsed", "used")):
         found.append(("0.5.9", "0.5.20") if "elapsed" in fields else ("0.4.5", "0.5.8"))
     elif kind == "load_weight_end":
         if "elapsed" in fields:

@@ -183,6 +183,12 @@ def test_messages_broken_behind_a_comma_are_put_together() -> None:
     assert (summary.line, summary.last_line) == (5, 7)
 
 
+def test_a_unit_in_parentheses_is_no_code() -> None:
+    text = "Engine startup timings (s): load_weight=2415.46, scheduler_e2e=2456.47,\ntokenizer_e2e=2461.44\n"
+    [timings] = framed(text)
+    assert timings.text.endswith("scheduler_e2e=2456.47, tokenizer_e2e=2461.44")
+
+
 @pytest.mark.parametrize(
     "text",
     [

@@ -119,3 +119,22 @@ def test_what_no_line_tells_is_not_called_workspaces() -> None:
     rows = ledger(run_of("sglang", gib, pool__tokens=1))
     rest = next(row for row in rows if row.kind == "unknown")
     assert (rest.item, rest.note) == ("weights, other", "not itemised: no line tells the weights")
+
+
+def test_a_draft_whose_load_gave_memory_back_lessens_the_weights() -> None:
+    """A target read through the page cache of a device that shares its memory with the host."""
+    figures = {
+        "gpu.free_before_load": 111.97, "weights.loaded": 82.97, "draft.weights.loaded": -1.86, "pool.bytes": 3.66,
+        "graphs.bytes": 0.11, "free.after_graphs": 26.15,
+    }  # fmt: skip
+    run = run_of("sglang", figures)
+    assert rows_of(run)["weights"] == pytest.approx(81.11)
+    assert "weights, draft" not in rows_of(run)
+    assert ledger_total(ledger(run)) / GIB == pytest.approx(111.97)
+
+
+def test_a_pool_made_after_the_last_told_free_memory_is_taken_out_of_it() -> None:
+    run = run_of("sglang", {"gpu.free_before_load": 93.43, "weights.loaded": 33.43, "gpu.free_after_load": 60.0,
+                            "pool.bytes": 13.24}, pool__tokens=28938)  # fmt: skip
+    assert rows_of(run)["left free"] == pytest.approx(46.76)
+    assert ledger_total(ledger(run)) / GIB == pytest.approx(93.43)
