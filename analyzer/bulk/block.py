@@ -118,6 +118,8 @@ class Block(Rows):
             claim = claim.where(~strange)
             others.append(answers.rows(claim, 1))
             errors.append(answers.rows(claim, 2))
+        elif effect != effects.INERT:
+            self.know(claim)
         self._claims.append((claim, effect))
         active.append(effects.active_rows(claim, effect, answers))
         if template.kind == "prefill_batch":
@@ -282,7 +284,7 @@ class Block(Rows):
             if len(part):
                 counted += len(part)
                 parts.append((part, effect))
-        effects.apply(self.building, parts, self.claimed_at, self.event_at)
+        effects.apply(self.building, parts, self.where_at, self.time_at, self.event_at)
         counted += self._put_aside(begin, upto)
         self.lane.counted(counted)
 

@@ -14,17 +14,21 @@ import numpy.typing as npt
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
 Mask = npt.NDArray[np.bool_]
-_Words = npt.NDArray[Any]  # of np.uint64; the types of numpy lose it in arithmetic with int
+Words64 = npt.NDArray[Any]
+"""Eight bytes of each line, as np.uint64; the types of numpy lose it in arithmetic with int."""
 
 DIGIT = 0
 """Stands for any digit in a fixed text; no plain line holds this byte."""
 MOST_DIGITS = 7
 """Digits before, and digits after the point that a decimal figure may have here: their quotient is the nearest
 double, as ``float`` gives it, while both together are below 2**53."""
-_ZEROS, _LOW, _NINES, _HIGH = (byte * 0x0101010101010101 for byte in (0x30, 0x7F, 0x76, 0x80))
+_EACH = 0x0101010101010101
+_ZEROS, _DOTS, _LOW, _NINES, _HIGH = (byte * _EACH for byte in (0x30, 0x2E, 0x7F, 0x76, 0x80))
 _DOT, _TRUE, _FALSE = ord("."), b"True", b"False"
 _POWERS = 10.0 ** np.arange(9)
 _ONE = np.uint64(1)
+_FIRST = np.asarray([(1 << 8 * count) - 1 for count in range(9)], np.uint64)
+"""Masks for the first bytes of a word."""
 
 
 class Windows:
@@ -34,9 +38,9 @@ class Windows:
         data = data.ljust(8, b"\0")
         self._data = data
         self._last = len(data) - 8
-        self._words: _Words = np.ndarray((self._last + 1,), dtype="<u8", buffer=data, strides=(1,))
+        self._words: Words64 = np.ndarray((self._last + 1,), dtype="<u8", buffer=data, strides=(1,))
 
-    def at(self, places: Ints) -> _Words:
+    def at(self, places: Ints) -> Words64:
         """The eight bytes from each of ``places`` on."""
         try:
             return self._words[places]
@@ -46,11 +50,10 @@ class Windows:
 
     def find(self, places: Ints, char: int) -> Ints:
         """How many bytes before the first ``char`` from each of ``places`` on; 8 if it is not among so many."""
-        apart = self.at(places) ^ (char * 0x0101010101010101)
-        marks = ~(((apart & _LOW) + _LOW) | apart) & _HIGH
+        marks = _zeros(self.at(places) ^ (char * _EACH))
         return (_ones_below(marks) >> 3).astype(np.int64)
 
-    def over(self, places: Ints, width: int) -> list[_Words]:
+    def over(self, places: Ints, width: int) -> list[Words64]:
         """All ``width`` bytes from each of ``places`` on, eight at a time; where they overlap, some twice."""
         return [self.at(places + at) for at in _windows_over(width)]
 
@@ -66,18 +69,24 @@ class Windows:
             return None
         return same
 
-    def between(self, begin: Ints, end: Ints, most: int) -> list[_Words]:
+    def between(self, begin: Ints, end: Ints, most: int) -> list[Words64]:
         """The bytes between two places, eight at a time, 0 behind them; none if there are more than ``most``."""
         widths = end - begin
         width = int(widths.max(initial=0))
         if width > most:
             return []
-        words = []
-        for at in range(0, max(width, 1), 8):
-            shift = 8 * np.clip(8 - (widths - at), 0, 8).astype(np.uint64)
-            word = self.at(begin + at)
-            words.append(np.where(shift < 64, word << shift >> shift, np.uint64(0)))
-        return words
+        left = (np.clip(widths - at, 0, 8) for at in range(0, max(width, 1), 8))
+        return [self.at(begin + 8 * number) & _FIRST[bytes_left] for number, bytes_left in enumerate(left)]
+
+    def whole(self, begin: Ints, end: Ints) -> list[Words64]:
+        """What tells texts between two places apart: all bytes, eight at a time, and their number.
+
+        Each text has eight bytes at least; the last ones may come several times.
+        """
+        widths = end - begin
+        last = end - 8
+        words = [self.at(np.minimum(begin + at, last)) for at in range(0, int(widths.max(initial=0)), 8)]
+        return [*words, widths.astype(np.uint64)]
 
 
 class Cursor:
@@ -90,7 +99,7 @@ class Cursor:
     def __init__(self, windows: Windows, places: Ints) -> None:
         self._windows = windows
         self.places = places
-        self._wrong: _Words = np.zeros(len(places), np.uint64)
+        self._wrong: Words64 = np.zeros(len(places), np.uint64)
 
     def good(self) -> Mask:
         """Which lines have gone on as they must so far."""
@@ -183,6 +192,24 @@ class Cursor:
         values: Floats = (whole * power + parts) / power
         return values
 
+    def dotted(self) -> None:
+        """Passes digits and points, at least one and fewer than 24 of them."""
+        left = np.arange(len(self.places))
+        places = self.places
+        for part in range(3):
+            word = self._windows.at(places[left])
+            length = (_ones_below(_no_digits(word) & ~_zeros(word ^ _DOTS)) >> 3).astype(np.int64)
+            if not part:
+                self.refuse(length == 0)
+                places = places + length
+            else:
+                places[left] += length
+            left = left[length == 8]
+            if not len(left):
+                break
+        self._wrong[left] |= 1
+        self.places = places
+
     def printable(self) -> None:
         """Asks for a printable character that is no space, and stays before it."""
         char = self._windows.at(self.places) & 0xFF
@@ -208,7 +235,7 @@ class Cursor:
         return _value(word, length), (length >> 3).astype(np.int64)
 
 
-def _value(word: _Words, length: _Words) -> Ints:
+def _value(word: Words64, length: Words64) -> Ints:
     """The whole number of the first digits of ``word``, which take ``length`` bits."""
     # the first digit is in the lowest byte; the digits go to the top, zeros come before them
     word = (word & 0x0F0F0F0F0F0F0F0F) << (64 - length)
@@ -218,16 +245,22 @@ def _value(word: _Words, length: _Words) -> Ints:
     return word.astype(np.int64)
 
 
-def _ones_below(marks: _Words) -> _Words:
+def _ones_below(marks: Words64) -> Words64:
     """The number of bits in the bytes below the first marked one; 64 without any."""
-    count: _Words = np.bitwise_count((marks & -marks) - 1).astype(np.uint64) & 0x78
+    count: Words64 = np.bitwise_count((marks & -marks) - 1).astype(np.uint64) & 0x78
     return count
 
 
-def _no_digits(word: _Words) -> _Words:
+def _zeros(word: Words64) -> Words64:
+    """The highest bit of each byte that is zero."""
+    marks: Words64 = ~(((word & _LOW) + _LOW) | word) & _HIGH
+    return marks
+
+
+def _no_digits(word: Words64) -> Words64:
     """The highest bit of each byte that is no digit."""
     apart = word ^ _ZEROS
-    marks: _Words = (((apart & _LOW) + _NINES) | apart) & _HIGH
+    marks: Words64 = (((apart & _LOW) + _NINES) | apart) & _HIGH
     return marks
 
 

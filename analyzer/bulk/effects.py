@@ -157,7 +157,11 @@ def active_rows(claim: Claim, effect: str, answers: Answers) -> Ints:
 
 
 def apply(
-    building: Building, claims: Iterable[tuple[Claim, str]], record_at: series.RecordAt, event_at: EventAt
+    building: Building,
+    claims: Iterable[tuple[Claim, str]],
+    where_at: series.WhereAt,
+    time_at: series.TimeAt,
+    event_at: EventAt,
 ) -> None:
     """Counts the lines of ``claims`` in ``building`` and lets the engines' folders take them."""
     kinds: dict[tuple[str, str, str], list[Claim]] = {}
@@ -183,18 +187,18 @@ def apply(
             statistics += parts
             parts = _by_engine(folder, parts)
         if effect == RETRACTED and isinstance(folder, SglangFolder | VllmFolder):
-            _retracted(folder.series, parts, "retracted", record_at)
+            _retracted(folder.series, parts, "retracted", where_at)
         if effect in (DECODE, SERIES, SPEC, TOTALS):
             metrics.setdefault(engine, []).extend((part, effect) for part in parts if len(part))
     if statistics:  # of several kinds, where versions are mixed: their rates are added in the order of the lines
         folder = building.folders["vllm"]
         assert isinstance(folder, VllmFolder)
-        _statistics(folder, statistics, record_at, event_at)
+        _statistics(folder, statistics, where_at, event_at)
     for engine, found in metrics.items():
         folder = building.folders[engine]
         if found and isinstance(folder, SglangFolder | VllmFolder):
             merged = Merged([part for part, _ in found])
-            series.fold(folder.series, merged, merged.flags(effect == DECODE for _, effect in found), record_at)
+            series.fold(folder.series, merged, merged.flags(effect == DECODE for _, effect in found), where_at, time_at)
 
 
 def _remember(folder: SglangFolder, parts: Sequence[Claim], effect: str, event_at: EventAt) -> None:
@@ -208,18 +212,18 @@ def _remember(folder: SglangFolder, parts: Sequence[Claim], effect: str, event_a
             folder.saw(event)
 
 
-def _retracted(into: Series, parts: Sequence[Claim], name: str, record_at: series.RecordAt) -> None:
+def _retracted(into: Series, parts: Sequence[Claim], name: str, where_at: series.WhereAt) -> None:
     """Requests that gave their KV cache back; a line without a number tells of one."""
     parts = [part for part in parts if len(part)]
     if not parts:
         return
     merged = Merged(parts)
-    into.retraction_first = into.retraction_first or record_at(int(merged.rows[0]))
+    into.retraction_first = into.retraction_first or where_at(int(merged.rows[0]))
     values = np.where(merged.has(name), merged.figures(name), 1).astype(np.int64)
-    series.merge(into.retraction, values, merged.rows, record_at)
+    series.merge(into.retraction, values, merged.rows, where_at)
 
 
-def _statistics(folder: VllmFolder, parts: list[Claim], record_at: series.RecordAt, event_at: EventAt) -> None:
+def _statistics(folder: VllmFolder, parts: list[Claim], where_at: series.WhereAt, event_at: EventAt) -> None:
     merged = Merged(parts)
     if "decode_rate" in merged.names:
         rates = merged.figures("decode_rate")
@@ -228,7 +232,7 @@ def _statistics(folder: VllmFolder, parts: list[Claim], record_at: series.Record
             total = series.added(folder.generated, rates[busy])
             folder.generated_so_far(total, event_at(int(merged.rows[busy][-1])))
     preempted = [part.where(part.figures["preempted"] != 0) for part in parts if "preempted" in part.figures]
-    _retracted(folder.series, preempted, "preempted", record_at)
+    _retracted(folder.series, preempted, "preempted", where_at)
 
 
 def _by_engine(folder: VllmFolder, parts: Sequence[Claim]) -> list[Claim]:

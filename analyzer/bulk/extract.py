@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from analyzer.bulk.claim import Claim, Values, Words
-from analyzer.bulk.cursor import Cursor, Floats, Ints, Mask
+from analyzer.bulk.cursor import Cursor, Floats, Ints, Mask, Words64
 from analyzer.bulk.lines import Lines
 from analyzer.bulk.quiet import UNFIT
 from analyzer.bulk.template import ANSWER_COLUMN, Template
-from analyzer.bulk.tokens import Column, Figure, Fixed, Span, Tail, Token
+from analyzer.bulk.tokens import Column, Dotted, Figure, Fixed, Span, Tail, Token
 
 if TYPE_CHECKING:
     import polars as pl
@@ -22,6 +22,10 @@ _RANKS = re.compile(r"(?: [A-Z][A-Z_]*[0-9]+)+")
 _MOST_RANKS = 1024
 """Different rank tags in a block; lines that have others are left to be read one by one."""
 _LONGEST_TAGS = 64
+_SHORTEST_ANSWER, _LONGEST_ANSWER = 8, 256
+"""Others are left to be read one by one."""
+_MIX = np.uint64(0x9E3779B97F4A7C15)
+"""Odd and without a pattern, so that texts that differ hardly ever become the same number."""
 _FEW = 4
 """Texts of which less than one in so many is new are looked at once each."""
 
@@ -118,6 +122,8 @@ class _Walk:
                 self._claim.texts[token.column.name] = text
         elif isinstance(token, Figure):
             self._keep(token.column, cursor.decimal() if token.decimal else cursor.whole())
+        elif isinstance(token, Dotted):
+            cursor.dotted()
         elif isinstance(token, Span):
             self._span(token)
         else:
@@ -129,6 +135,9 @@ class _Walk:
         for token in span.tokens:
             if isinstance(token, Fixed):
                 self._cursor.fixed(token.text)
+                continue
+            if isinstance(token, Dotted):
+                self._cursor.dotted()
                 continue
             values: Floats = self._cursor.decimal() if token.decimal else self._cursor.whole().astype(np.float64)
             if span.column.kind == "rates":  # one after the other, as they would be added line by line
@@ -152,10 +161,30 @@ class _Walk:
         at = pl.Series(np.clip(begin - self._starts, 0, None))
         return self._texts.str.slice(at, pl.Series(np.clip(end - begin, 0, None)))
 
+    def _answers(self, tail: Tail, good: Mask) -> Mask:
+        """The ends of access lines, of which a log has few; which of ``good`` still are."""
+        rows = np.flatnonzero(good)
+        begin, end = self._cursor.places[rows], self._ends[rows]
+        short = (end - begin >= _SHORTEST_ANSWER) & (end - begin <= _LONGEST_ANSWER)
+        if not short.all():
+            rows, begin, end = rows[short], begin[short], end[short]
+        first, codes, same = _grouped(self._lines.windows.whole(begin, end))
+        lines = self._rows[rows[first]].tolist()
+        texts = [self._lines.rest_of(row, at) for row, at in zip(lines, begin[first].tolist(), strict=True)]
+        fits = np.asarray([re.fullmatch(tail.expression, text) is not None for text in texts], np.bool_)
+        still = np.zeros(len(good), np.bool_)
+        still[rows] = same & fits[codes]
+        every = np.zeros(len(good), np.int64)
+        every[rows] = codes
+        self._claim.answers = Words(texts, every)
+        return still
+
     def _tail(self, tail: Tail, good: Mask) -> Mask:
         """Matches the ends of the lines; which of ``good`` still are."""
         import polars as pl
 
+        if tail.columns == (ANSWER_COLUMN,):
+            return self._answers(tail, good)
         texts = self._between(self._cursor.places - tail.back, self._ends).alias("tail")
         if tail.reach is not None:
             seen = texts.str.head(tail.reach) if tail.reach else texts
@@ -163,17 +192,14 @@ class _Walk:
             free: Mask = (seen.str.contains(tail.expression) & ~unfit).to_numpy()
             return good & free
         words = texts.unique(maintain_order=True)
-        answers = tail.columns == (ANSWER_COLUMN,)
         codes: Ints | None = None
-        if answers or len(words) * _FEW < len(texts):
+        if len(words) * _FEW < len(texts):
             table = words.to_frame().with_row_index("code")
             codes = texts.to_frame().join(table, on="tail", how="left", maintain_order="left")["code"].to_numpy()
             codes = codes.astype(np.int64)
         few = texts if codes is None else words
         fits: Mask = few.str.contains(tail.expression).to_numpy()
-        if answers and codes is not None:
-            self._claim.answers = Words(words.to_list(), codes)
-        elif tail.columns:
+        if tail.columns:
             names = [column.name for column in tail.columns]
             groups = few.str.extract_groups(tail.expression).struct.rename_fields(names).struct.unnest()
             for column in tail.columns:
@@ -186,6 +212,16 @@ class _Walk:
                     nothing = False if values.dtype == pl.Boolean else 0
                     self._claim.figures[column.name] = values.fill_null(nothing).to_numpy()
         return good & (fits if codes is None else fits[codes])
+
+
+def _grouped(words: list[Words64]) -> tuple[Ints, Ints, Mask]:
+    """Texts that some words tell apart: the first of each, which one each line has, and which lines truly have it."""
+    mixed = words[0] * _MIX
+    for word in words[1:]:
+        mixed = (mixed ^ word) * _MIX
+        mixed ^= mixed >> 29
+    _, first, codes = np.unique(mixed, return_index=True, return_inverse=True)
+    return first, codes, np.logical_and.reduce([word == word[first][codes] for word in words])
 
 
 def _cast(texts: pl.Series, column: Column) -> pl.Series:

@@ -11,6 +11,7 @@ import numpy as np
 
 from analyzer.bulk.block import Block
 from analyzer.bulk.claims import Templates
+from analyzer.bulk.effects import effect_of
 from analyzer.bulk.lines import Lines, pieces
 from analyzer.bulk.memory import keep_memory
 from analyzer.bulk.outer import OuterForm
@@ -43,6 +44,8 @@ _TRIED_AGAIN = 64
 """Blocks after which it is tried again."""
 _LOOKED_AT = 8
 """One of so many blocks is looked at for quiet pieces while there are none."""
+_SAMPLE = 16
+"""Pieces of it that are looked at first."""
 
 
 @dataclass(slots=True)
@@ -125,24 +128,25 @@ class Lane:
 
     def _quiet_parts(self, data: bytes) -> Iterator[tuple[int, int]]:
         """Where nothing is of interest in ``data``, in whole lines."""
-        import polars as pl
-
         if self._quiet is None:
             self._quiet = Quiet.of(self.catalog)
         places = list(pieces(data))
-        # with the line feed before it, a piece shows that its first line is plain, too
-        parts = pl.Series([data[max(0, begin - 1) : end] for begin, end in places], dtype=pl.Binary)
-        try:
-            texts = parts.cast(pl.String)
-        except pl.exceptions.PolarsError:  # no UTF-8
+        few = places[:: 1 + len(places) // _SAMPLE]
+        if self._is_busy(data, few) or all(self._quiet.loud_pieces(data, few)):
             return
-        loud = texts.str.contains(self._quiet.loud_piece).to_list()
+        loud = self._quiet.loud_pieces(data, places)
         first = read_plain("", 1, data[: data.index(b"\n")].decode(errors="replace"))
         loud[0] = loud[0] or first is None or data[:1] != b"[" or first.record.level != ""
         for heard, run in groupby(zip(loud, places, strict=True), key=lambda item: item[0]):
             if not heard:
                 whole = [place for _, place in run]
                 yield whole[0][0], whole[-1][1]
+
+    def _is_busy(self, data: bytes, few: list[tuple[int, int]]) -> bool:
+        """Whether each of a few pieces of ``data`` holds what any run prints all the time while it serves."""
+        shapes = (shape for shape in self.catalog.shapes if effect_of(shape.engine, shape.kind))
+        keys = {key.encode() for shape in shapes for key in shape.keys}
+        return all(any(data.find(key, begin, end) >= 0 for key in keys) for begin, end in few)
 
     def _building(self, stream: str = "") -> Building | None:
         """The run that plain lines without a pid belong to."""

@@ -75,6 +75,10 @@ class Lines:
     def __getitem__(self, row: int) -> str:
         return self._data[self.starts[row] : self.ends[row]].decode()
 
+    def rest_of(self, row: int, begin: int) -> str:
+        """A line from a place in the bytes on."""
+        return self._data[begin : self.ends[row]].decode()
+
     def every(self, step: int) -> Iterator[str]:
         """Each ``step``-th line."""
         return map(self.__getitem__, range(0, len(self), step))

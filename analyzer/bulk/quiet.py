@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 from analyzer.framing.decode import clean
 from analyzer.parsing import Catalog
-from analyzer.run.building import SCARY_WORDS
 from analyzer.run.classify import CLIENT_HEAD
+from analyzer.run.dull import SCARY_WORDS
 from analyzer.run.tracebacks import HEADED, HEADER
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ _UNCLEAR_END = r"[: ]\n"
 _NAMES = r"Exit|Interrupt|Timeout|NotFound|Died|Dead|Closed|Group|NotImpl|NoSuchModule|Empty|OutOfMemory|refleaks"
 """Parts of the names of exceptions, and the end of a line that another may be glued to."""
 
+_SCARY = "|".join(map(re.escape, SCARY_WORDS))
 _RANKS = r"(?: [A-Z][A-Z_]*[0-9]+)*"
 _DAY = r"[0-9]{4}-[0-9]{2}-[0-9]{2} [0-9]{2}:[0-9]{2}:[0-9]{2}"
 _MOST_PIDS = 64
@@ -66,34 +67,44 @@ class Quiet:
 
     keys: list[str]
     """Of the kinds wanted."""
-    loud_piece: str
+    key: str
+    """Fits each of them."""
+    piece: str
     """Fits a piece that may hold more than plain SGLang lines of no interest; in Rust's syntax, as all of these."""
 
     @classmethod
     def of(cls, catalog: Catalog, kinds: Collection[str] = ()) -> Quiet:
         """``kinds``: those wanted, if not all are."""
-        words = "|".join(map(re.escape, SCARY_WORDS))
         keys = "|".join(map(re.escape, catalog.literals))
-        piece = rf"{keys}|(?i:{words})|{MARKED}|{_NAMES}|[^\n]{_EMBEDDED}|\n{_unlike(_stamp())}|{_UNCLEAR_END}"
+        piece = rf"{keys}|(?i:{_SCARY})|{MARKED}|{_NAMES}|[^\n]{_EMBEDDED}|\n{_unlike(_stamp())}|{_UNCLEAR_END}"
         wanted = {key for shape in catalog.shapes if shape.kind in kinds for key in shape.keys}
-        return cls(sorted(wanted) if kinds else list(catalog.literals), piece)
+        if not kinds:
+            return cls(list(catalog.literals), keys, piece)
+        return cls(sorted(wanted), "|".join(map(re.escape, sorted(wanted))), piece)
+
+    def loud_pieces(self, data: bytes, places: Iterable[tuple[int, int]]) -> list[bool]:
+        """Which pieces of ``data``, each of whole lines, may hold more than plain SGLang lines of no interest."""
+        import polars as pl
+
+        # with the line feed before it, a piece shows that its first line is plain, too
+        parts = pl.Series([data[max(0, begin - 1) : end] for begin, end in places], dtype=pl.Binary)
+        try:
+            loud: list[bool] = parts.cast(pl.String).str.contains(self.piece).to_list()
+        except pl.exceptions.PolarsError:  # no UTF-8
+            return [True] * len(parts)
+        return loud
 
     def loud(self, messages: pl.Series) -> pl.Series:
-        """Which messages may be of interest; null for null.
+        """Which messages may be of interest.
 
-        An automaton that is built anew each time finds many keys sooner here than an expression, which is slow until
-        each thread has seen it often.
+        One expression for everything is slower: it has too many states to be kept.
         """
-        return (
-            messages.str.contains_any(self.keys)
-            | messages.str.contains_any(list(SCARY_WORDS), ascii_case_insensitive=True)
-            | messages.str.contains(_LOUD)
-        )
+        return messages.str.contains(self.key) | messages.str.contains(_LOUD)
 
 
 UNFIT = f"{MARKED}|{_EMBEDDED}|[: ]$|{re.escape(HEADER)}|{CLIENT_HEAD.pattern}|{HEADED.pattern}"
 """Fits a message that is not plain, or of meaning whatever its kind is."""
-_LOUD = f"{MARKED}|{_NAMES}|{_EMBEDDED}|[: ]$"
+_LOUD = f"(?i:{_SCARY})|{MARKED}|{_NAMES}|{_EMBEDDED}|[: ]$"
 
 
 PLAIN = (
@@ -103,9 +114,10 @@ PLAIN = (
 """Fits the beginning of a plain line of any level, up to the first character of its message."""
 
 
-def message_expression(pids: Iterable[int]) -> str:
-    """Takes the message from a plain line of either engine; of vLLM's, of the processes ``pids`` alone."""
+def messages(lines: pl.Series, pids: Iterable[int]) -> tuple[pl.Series, pl.Series]:
+    """Which ``lines`` are plain, and the messages of those; of vLLM's, of the processes ``pids`` alone."""
     known = "|".join(map(str, list(pids)[:_MOST_PIDS]))
     tag = rf"(?:\([A-Za-z][A-Za-z0-9_.+-]*(?: rank=[0-9]+)? pid=(?:{known})\) )?" if known else ""
     vllm = rf"{tag}(?:INFO|DEBUG) [0-9-]{{5}} [0-9:]{{8}} \[[^\]\s\[]+:[0-9]+\] "
-    return rf"^(?:\[{_DAY}{_RANKS}\] |{vllm})([!-~].*)$"
+    head = rf"^(?:\[{_DAY}{_RANKS}\] |{vllm})"
+    return lines.str.contains(f"{head}[!-~]"), lines.str.replace(head, "")

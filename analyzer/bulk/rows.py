@@ -6,17 +6,19 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from analyzer.bulk.claim import Claim
 from analyzer.bulk.cursor import Ints, Mask
 from analyzer.bulk.heads import Heads
 from analyzer.bulk.lines import Lines
 from analyzer.bulk.outer import OuterForm
-from analyzer.bulk.quiet import LONG_SIGNS, SIGNS, SINGLE_SIGNS, Quiet, is_marked, message_expression
+from analyzer.bulk.quiet import LONG_SIGNS, SIGNS, SINGLE_SIGNS, Quiet, is_marked, messages
 from analyzer.events import Event
 from analyzer.framing import Framer, engine
 from analyzer.framing.blocks import Message
 from analyzer.framing.plain import Plain
 from analyzer.framing.record import Record
 from analyzer.parsing import Catalog
+from analyzer.run.facts import LONGEST_QUOTE, Where
 
 _MOST_RECORDS = 4096
 
@@ -39,13 +41,32 @@ class Rows:
         self.base = framer.lines + 1
         """Number of the first line."""
         self._records: dict[int, Record] = {}
+        self._begins: Ints = np.zeros(len(lines), np.int64)
+        """Where the messages begin that are known; 0 for others."""
 
     def record_at(self, row: int) -> Record:
         """The record of a row; one that is not plain stands there as it is."""
         return self._records.get(row) or self._keep_record(row, self.plain_at(row))
 
-    def claimed_at(self, row: int) -> Record:
-        """The record of a row that a template has claimed."""
+    def know(self, claim: Claim) -> None:
+        """Keeps where the messages of ``claim`` begin."""
+        template = claim.template
+        if template.start:
+            before = self.texts.closings if template.ranked else self.texts.starts
+            self._begins[claim.rows] = before[claim.rows] + template.start
+
+    def where_at(self, row: int) -> Where:
+        """The place of a row that a template has claimed."""
+        begin = int(self._begins[row])
+        if not begin:
+            return Where.of(self._claimed_at(row))
+        return Where(self.source, self.base + row, self.texts.rest_of(row, begin)[:LONGEST_QUOTE])
+
+    def time_at(self, row: int) -> float | None:
+        """The time of such a row."""
+        return self._claimed_at(row).time
+
+    def _claimed_at(self, row: int) -> Record:
         return self._records.get(row) or self._keep_record(row, self._read(row, self.texts[row], sure=True))
 
     def _keep_record(self, row: int, plain: Plain | None) -> Record:
@@ -74,8 +95,8 @@ class Rows:
         """Those of ``rest`` that may be of interest to somebody; ``pids`` are the processes known."""
         if not len(rest):
             return []
-        messages = self.texts.texts(rest).str.extract(message_expression(pids), 1)
-        loud = quiet.loud(messages).fill_null(True).to_numpy()
+        plain, texts = messages(self.texts.texts(rest), pids)
+        loud = (quiet.loud(texts) | ~plain).to_numpy()
         heard: list[int] = rest[loud | self._may_follow(rest)].tolist()
         return heard
 

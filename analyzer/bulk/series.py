@@ -9,7 +9,7 @@ import numpy as np
 
 from analyzer.bulk.claim import Merged, Values
 from analyzer.bulk.cursor import Ints, Mask
-from analyzer.framing.record import Record
+from analyzer.run.facts import Where
 from analyzer.run.series import (
     CHARTED,
     CROWDED_USAGE,
@@ -23,11 +23,13 @@ from analyzer.run.series import (
     Track,
 )
 
-RecordAt = Callable[[int], Record]
-"""The record of a row."""
+WhereAt = Callable[[int], Where]
+"""The place of a row."""
+TimeAt = Callable[[int], float | None]
+"""The time of a row."""
 
 
-def fold(series: Series, lines: Merged, decode: Mask, record_at: RecordAt) -> None:
+def fold(series: Series, lines: Merged, decode: Mask, where_at: WhereAt, time_at: TimeAt) -> None:
     """Counts ``lines``; ``decode`` tells which of them describe the running batch."""
     metrics = [name for name in lines.names if name in METRICS]
     figures = {name: lines.figures(name) for name in metrics}
@@ -43,10 +45,10 @@ def fold(series: Series, lines: Merged, decode: Mask, record_at: RecordAt) -> No
             {name: values[places] for name, values in figures.items()},
             {name: mask[places] for name, mask in has.items()},
         )
-        _fold_track(track, columns, decode[places], record_at)
+        _fold_track(track, columns, decode[places], where_at, time_at)
 
 
-def merge(stat: Stat, values: Values, rows: Ints, record_at: RecordAt) -> None:
+def merge(stat: Stat, values: Values, rows: Ints, where_at: WhereAt) -> None:
     """Counts ``values``, which stand in ``rows``, as ``Stat.add`` does one after the other."""
     if not len(values):
         return
@@ -55,11 +57,11 @@ def merge(stat: Stat, values: Values, rows: Ints, record_at: RecordAt) -> None:
     if not stat.count:
         stat.first = stat.low = values[0].item()
     if high > stat.high or not stat.count:
-        stat.high, stat.top = high, record_at(int(rows[top]))
+        stat.high, stat.top = high, where_at(int(rows[top]))
     stat.low = min(stat.low, values.min().item())
     stat.count += len(values)
     stat.total = added(stat.total, values)
-    stat.last, stat.end = values[-1].item(), record_at(int(rows[-1]))
+    stat.last, stat.end = values[-1].item(), where_at(int(rows[-1]))
 
 
 def added(total: float, values: Values) -> float:
@@ -71,19 +73,39 @@ def added(total: float, values: Values) -> float:
 
 
 def _merge_groups(
-    stats: dict[int, Stat], groups: Ints, values: Values, rows: Ints, most: int, record_at: RecordAt
+    stats: dict[int, Stat], groups: Ints, values: Values, rows: Ints, most: int, where_at: WhereAt
 ) -> None:
     """Counts ``values`` in ``stats`` by the whole numbers ``groups``; no more than ``most`` groups."""
     if not len(groups):
         return
-    names, first, members, counts = np.unique(groups, return_index=True, return_inverse=True, return_counts=True)
+    names, members = np.unique(groups, return_inverse=True)
+    known = [stats.get(name) for name in names.tolist()]
+    before = [stat.total if stat is not None else 0.0 for stat in known]
+    # one after the other, as in ``added``
+    totals = np.bincount(np.append(np.arange(len(names)), members), np.append(before, values)).tolist()
+    counts = np.bincount(members)
+    begins = np.cumsum(counts) - counts
     together = np.argsort(members, kind="stable")
-    ends = np.cumsum(counts)
-    for number in np.argsort(first):
+    values, rows = values[together], rows[together]
+    highs, lows = np.maximum.reduceat(values, begins), np.minimum.reduceat(values, begins).tolist()
+    high_rows = np.flatnonzero(values == np.repeat(highs, counts))
+    tops = high_rows[np.searchsorted(high_rows, begins)]  # of those as high, the first
+    firsts, lasts = values[begins].tolist(), values[begins + counts - 1].tolist()
+    top_rows, last_rows = rows[tops].tolist(), rows[begins + counts - 1].tolist()
+    highs = highs.tolist()
+    for number in np.argsort(together[begins]).tolist():
         group = int(names[number])
-        if group in stats or len(stats) < most:
-            which = together[ends[number] - counts[number] : ends[number]]
-            merge(stats.setdefault(group, Stat()), values[which], rows[which], record_at)
+        stat = stats.get(group)
+        if stat is None:
+            if len(stats) >= most:
+                continue
+            stat = stats[group] = Stat(low=firsts[number], first=firsts[number])
+        if highs[number] > stat.high or not stat.count:
+            stat.high, stat.top = highs[number], where_at(top_rows[number])
+        stat.low = min(stat.low, lows[number])
+        stat.count += int(counts[number])
+        stat.total = totals[number]
+        stat.last, stat.end = lasts[number], where_at(last_rows[number])
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +122,7 @@ class _Columns:
         return np.zeros(len(self.rows), np.int64) if values is None else values
 
 
-def _fold_track(track: Track, columns: _Columns, decode: Mask, record_at: RecordAt) -> None:
+def _fold_track(track: Track, columns: _Columns, decode: Mask, where_at: WhereAt, time_at: TimeAt) -> None:
     rows = columns.rows
     track.samples += len(rows)
     known = {}
@@ -110,31 +132,31 @@ def _fold_track(track: Track, columns: _Columns, decode: Mask, record_at: Record
         elif mask.any():
             known[name] = columns.figures[name][mask], rows[mask]
     for name in sorted(known, key=lambda name: known[name][1][0]):
-        merge(track.stats.setdefault(name, Stat()), *known[name], record_at)
+        merge(track.stats.setdefault(name, Stat()), *known[name], where_at)
     usage = np.maximum(columns.filled("usage"), columns.filled("swa_usage"))
     running = columns.filled("running")
     queued = decode & (columns.filled("queued") != 0)
-    _waiting(track, rows[queued], usage[queued], running[queued], record_at)
+    _waiting(track, rows[queued], usage[queued], running[queued], where_at)
     full = rows[usage >= FULL_USAGE]
     track.full += len(full)
     if len(full) and track.full_first is None:
-        track.full_first = record_at(int(full[0]))
+        track.full_first = where_at(int(full[0]))
     busy = decode & (running != 0)
     steady = np.concatenate([[track.steady], busy[:-1]])
-    _batches(track, columns, busy, steady, record_at)
+    _batches(track, columns, busy, steady, where_at)
     track.decodes += int(busy.sum())
     track.steady = bool(busy[-1])
-    _points(track, columns, record_at)
+    _points(track, columns, time_at)
 
 
-def _waiting(track: Track, rows: Ints, usage: Values, running: Values, record_at: RecordAt) -> None:
+def _waiting(track: Track, rows: Ints, usage: Values, running: Values, where_at: WhereAt) -> None:
     """Decode lines with requests in the queue."""
     if not len(rows):
         return
     waiting = track.waiting
     waiting.samples += len(rows)
-    waiting.first = waiting.first or record_at(int(rows[0]))
-    waiting.last = record_at(int(rows[-1]))
+    waiting.first = waiting.first or where_at(int(rows[0]))
+    waiting.last = where_at(int(rows[-1]))
     low = running[usage < LOW_USAGE]
     if len(low):
         waiting.pool_low += len(low)
@@ -142,10 +164,10 @@ def _waiting(track: Track, rows: Ints, usage: Values, running: Values, record_at
     crowded = rows[usage >= CROWDED_USAGE]
     waiting.pool_full += len(crowded)
     if len(crowded):
-        waiting.full_first = waiting.full_first or record_at(int(crowded[0]))
+        waiting.full_first = waiting.full_first or where_at(int(crowded[0]))
 
 
-def _batches(track: Track, columns: _Columns, busy: Mask, steady: Mask, record_at: RecordAt) -> None:
+def _batches(track: Track, columns: _Columns, busy: Mask, steady: Mask, where_at: WhereAt) -> None:
     """Decode lines with requests running: acceptance by context, rate by batch."""
     batch = columns.filled("running").astype(np.int64)
     if {"accept_length", "tokens"} <= columns.figures.keys():
@@ -154,14 +176,14 @@ def _batches(track: Track, columns: _Columns, busy: Mask, steady: Mask, record_a
         length = np.maximum(tokens[which] // batch[which], 1)
         bucket = np.frexp(length.astype(np.float64))[1].astype(np.int64)
         values = columns.filled("accept_length")[which]
-        _merge_groups(track.by_context, bucket, values, columns.rows[which], 64, record_at)
+        _merge_groups(track.by_context, bucket, values, columns.rows[which], 64, where_at)
     if "decode_rate" in columns.figures:
         rate = columns.filled("decode_rate")
         which = busy & steady & (rate != 0)
-        _merge_groups(track.by_batch, batch[which], rate[which], columns.rows[which], MAX_BATCHES, record_at)
+        _merge_groups(track.by_batch, batch[which], rate[which], columns.rows[which], MAX_BATCHES, where_at)
 
 
-def _points(track: Track, columns: _Columns, record_at: RecordAt) -> None:
+def _points(track: Track, columns: _Columns, time_at: TimeAt) -> None:
     """Every ``stride``-th line as a point for charts; the stride grows whenever there are too many."""
     count = len(columns.rows)
     at = (track.stride - track.skip) % track.stride
@@ -172,7 +194,7 @@ def _points(track: Track, columns: _Columns, record_at: RecordAt) -> None:
             [value if there else None for value, there in zip(*pair, strict=True)]
             for pair in (_at(columns, name, places) for name in CHARTED)
         ]
-        times = [record_at(row).time for row in columns.rows[places].tolist()]
+        times = list(map(time_at, columns.rows[places].tolist()))
         track.points += zip(times, zip(*values, strict=True), strict=True)
         track.thin()
         last = int(places[-1])

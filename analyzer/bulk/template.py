@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from analyzer.bulk.cursor import DIGIT, MOST_DIGITS
-from analyzer.bulk.tokens import END, NOTHING, Column, Figure, Fixed, Span, Tail, Token, Truth
+from analyzer.bulk.tokens import END, NOTHING, Column, Dotted, Figure, Fixed, Span, Tail, Token, Truth
 from analyzer.framing.plain import Plain
 from analyzer.parsing.shape import Shape
 from analyzer.run.series import METRICS
@@ -62,13 +62,16 @@ class Template:
     """Whether rank tags follow, and differ from line to line."""
     tokens: tuple[Token, ...] = ()
     tail: Tail = field(default=END)
+    start: int = 0
+    """Where the message begins: behind the rank tags, or from the beginning of the line."""
     stamp: tuple[int, int] = (0, 0)
     """Where the stamp begins and how long it is, if it is wanted."""
 
     @property
     def columns(self) -> list[Column]:
         """The columns of ``tokens`` and ``tail``, in order."""
-        return [*(token.column for token in self.tokens if token.column is not None), *self.tail.columns]
+        own = (token.column for token in self.tokens if not isinstance(token, Dotted))
+        return [*(column for column in own if column is not None), *self.tail.columns]
 
     @property
     def dated(self) -> bool:
@@ -124,7 +127,7 @@ def _template(plain: Plain, line: str, shape: Shape, parts: list[_Part], every: 
     tokens, tail = _split([before, *parts])
     return Template(
         shape.kind, shape.engine, record.pid, record.rank if not ranked else "", record.process,
-        Fixed(head.encode()), ranked, tuple(tokens), tail,
+        Fixed(head.encode()), ranked, tuple(tokens), tail, plain.start - (plain.ranks[1] if ranked else 0),
         (begin, end - begin) if every else (0, 0),
     )  # fmt: skip
 
@@ -154,6 +157,8 @@ def _expression(part: _Part) -> tuple[str, list[Column]]:
     """A part as an expression in Rust's syntax, and the columns of its groups."""
     if isinstance(part, Tail):
         return part.expression.removeprefix("^").removesuffix("$"), list(part.columns)
+    if isinstance(part, Dotted):
+        return "[0-9.]+", []
     if isinstance(part, Fixed):
         inner = "[0-9]".join(map(re.escape, part.text.decode().split(chr(DIGIT))))
     elif isinstance(part, Span):
@@ -166,13 +171,11 @@ def _expression(part: _Part) -> tuple[str, list[Column]]:
 
 
 def _access(text: str, every: bool) -> list[_Part] | None:
-    """The parts of an access line: a client with an address of four figures, and the request."""
+    """The parts of an access line: a client with an address of figures, and the request."""
     if ANSWER.fullmatch(text) is None:
         return None
-    dots: list[Fixed | Figure] = [Figure(False)]
-    for separator in (b".", b".", b".", b":"):
-        dots += (Fixed(separator), Figure(False))
-    client: list[_Part] = [Span(tuple(dots), Column("client"))] if every else [*dots]
+    address = (Dotted(), Fixed(b":"), Figure(False))
+    client: list[_Part] = [Span(address, Column("client"))] if every else [*address]
     return [*client, Fixed(b' - "'), _REQUEST if every else Tail(f"^{_ANSWER}$", (ANSWER_COLUMN,))]
 
 

@@ -34,6 +34,11 @@ class Figure:
 
 
 @dataclass(frozen=True, slots=True)
+class Dotted:
+    """Digits and points, such as an address."""
+
+
+@dataclass(frozen=True, slots=True)
 class Truth:
     """``True`` or ``False``."""
 
@@ -44,11 +49,11 @@ class Truth:
 class Span:
     """Tokens that are one value together, a text or a list of rates."""
 
-    tokens: tuple[Fixed | Figure, ...]
+    tokens: tuple[Fixed | Figure | Dotted, ...]
     column: Column
 
 
-Token = Fixed | Figure | Truth | Span
+Token = Fixed | Figure | Dotted | Truth | Span
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,9 +10,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from analyzer.framing.record import Record
 from analyzer.run.facts import Facts, Where
-from analyzer.run.series import Series, Track
+from analyzer.run.series import Line, Series, Track
 
 _ENGINE = re.compile(r"\bDP\d+\b|^Engine \d+$")
 
@@ -78,5 +77,5 @@ def _share_waiting(track: Track) -> float:
     return track.waiting.samples / busy if busy else 0.0
 
 
-def _places(records: Iterable[Record | None]) -> list[Where]:
+def _places(records: Iterable[Line | None]) -> list[Where]:
     return list(dict.fromkeys(Where.of(record) for record in records if record is not None))

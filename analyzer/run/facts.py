@@ -11,6 +11,8 @@ from analyzer.run.vocabulary import spec_of
 
 MOST_RANKS = 1024
 """Ranks of one run that are kept apart. What more claim to be ranks is damage or malice, and each costs memory."""
+LONGEST_QUOTE = 400
+"""Characters of a line that are kept as evidence."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,14 +24,19 @@ class Where:
     text: str = ""
 
     @classmethod
-    def of(cls, record: Record, index: int = 0) -> Where:
-        """Line ``index`` (from 0) of ``record``; of a message that begins with an empty line, its first with words."""
+    def of(cls, record: Record | Where, index: int = 0) -> Where:
+        """Line ``index`` (from 0) of ``record``; of a message that begins with an empty line, its first with words.
+
+        A place is given back as it is.
+        """
+        if isinstance(record, Where):
+            return record
         lines = record.text.split("\n", index + 1)
         if not index and len(lines) > 1 and not lines[0].strip():
             for number, line in enumerate(record.text.split("\n")):
                 if any(char.isalnum() for char in line):
-                    return cls(record.source, record.line_of(number), line[:400])
-        return cls(record.source, record.line_of(index), lines[min(index, len(lines) - 1)][:400])
+                    return cls(record.source, record.line_of(number), line[:LONGEST_QUOTE])
+        return cls(record.source, record.line_of(index), lines[min(index, len(lines) - 1)][:LONGEST_QUOTE])
 
 
 @dataclass(frozen=True, slots=True)

@@ -47,9 +47,13 @@ MAX_RANKS = 64
 MAX_BATCHES = 64
 
 
+Line = Record | Where
+"""A line of the log: as it was read, or only where it stands and what it says."""
+
+
 @dataclass(slots=True)
 class Stat:
-    """Summary of one metric. ``top`` is the record that held the maximum."""
+    """Summary of one metric. ``top`` is the line that held the maximum, ``end`` the last one."""
 
     count: int = 0
     total: float = 0.0
@@ -57,8 +61,8 @@ class Stat:
     high: float = 0.0
     last: float = 0.0
     first: float = 0.0
-    top: Record | None = None
-    end: Record | None = None
+    top: Line | None = None
+    end: Line | None = None
 
     def add(self, value: float, record: Record) -> None:
         """Counts one value."""
@@ -98,10 +102,10 @@ class Waiting:
     samples: int = 0
     pool_low: int = 0
     pool_full: int = 0
-    full_first: Record | None = None
+    full_first: Line | None = None
     running_then: float = 0.0
-    first: Record | None = None
-    last: Record | None = None
+    first: Line | None = None
+    last: Line | None = None
 
 
 @dataclass(slots=True)
@@ -111,7 +115,7 @@ class Track:
     stats: dict[str, Stat] = field(default_factory=dict)
     waiting: Waiting = field(default_factory=Waiting)
     full: int = 0
-    full_first: Record | None = None
+    full_first: Line | None = None
     by_context: dict[int, Stat] = field(default_factory=dict)
     by_batch: dict[int, Stat] = field(default_factory=dict)
     points: list[tuple[float | None, tuple[float | None, ...]]] = field(default_factory=list)
@@ -197,7 +201,7 @@ class Series:
     def __init__(self) -> None:
         self.tracks: dict[str, Track] = {}
         self.retraction = Stat()
-        self.retraction_first: Record | None = None
+        self.retraction_first: Line | None = None
         self.unnamed = ""
         """What the lines without a rank are called where others have a series of their own."""
 
@@ -370,5 +374,5 @@ class Series:
             facts.add("spec.accept_long_context", bound / 2, _at(long.end), rank="")
 
 
-def _at(record: Record | None) -> Where | None:
-    return Where.of(record) if record is not None else None
+def _at(line: Line | None) -> Where | None:
+    return Where.of(line) if line is not None else None

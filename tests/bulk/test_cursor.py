@@ -68,3 +68,15 @@ def test_the_end_of_the_data_is_no_figure() -> None:
     cursor = Cursor(Windows(b"12"), np.array([0, 2], np.int64))
     assert cursor.whole()[0] == 12
     assert cursor.good().tolist() == [True, False]
+
+
+@given(st.lists(st.text("0123456789.:/ -x\n", max_size=30), min_size=1, max_size=40))
+def test_dotted_goes_as_far_as_digits_and_points(texts: list[str]) -> None:
+    data = "\0".join(texts).encode() + b"\0"
+    places = np.cumsum([0, *(len(text) + 1 for text in texts[:-1])])
+    cursor = Cursor(Windows(data), places)
+    cursor.dotted()
+    widths = [re.match(r"[0-9.]*", text).end() for text in texts]  # type: ignore[union-attr]
+    assert cursor.good().tolist() == [0 < width < 24 for width in widths]
+    moved = (cursor.places - places)[cursor.good()].tolist()
+    assert moved == [width for width in widths if 0 < width < 24]
