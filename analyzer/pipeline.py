@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from analyzer.errors import UserError
 from analyzer.framing import Framer
 from analyzer.parsing import Catalog, default_catalog
+from analyzer.run.dull import is_dull
 from analyzer.run.facts import Fact
 from analyzer.run.fold import RunFolder
 from analyzer.run.model import Run
@@ -39,6 +40,8 @@ BULK_CHUNK = 1 << 19
 """Least bytes of a chunk that is read by columns."""
 _BLOCK = 8 << 20
 """Bytes read at a time from there on."""
+_SHORT, _MOST_DULL = 40, 4096
+"""Characters of a line that is remembered as meaningless, and how many are."""
 _CUT = "interrupted (Ctrl-C): read as far as it had come, what follows is not in this report"
 _HEARD_OUT = "interrupted (Ctrl-C): its writer ended as well, and was read to the end"
 
@@ -154,6 +157,8 @@ class Reader:
     summary: InputSummary
     _last_line: int = 0
     _lane: Lane | None = None
+    _dull: set[str] = field(default_factory=set)
+    """Short lines without a prefix that mean nothing, of which a log may hold millions. Bounded."""
     _engine: str = ""
     """The engine whose shapes were read last: the one to try first where both print a sentence."""
 
@@ -194,8 +199,14 @@ class Reader:
 
     def _take(self, records: Iterable[Record], before: Callable[[Record, Event | None], None] | None = None) -> None:
         match, feed, on_event = self.analysis.catalog.match, self.analysis.folder.feed, self.analysis.on_event
-        recognised = 0
+        recognised, dull = 0, self._dull
         for record in records:
+            if record.text in dull and record.form == "raw" and self.analysis.folder.pass_by(record):
+                if before is not None:
+                    before(record, None)
+                if on_event is not None:
+                    on_event(record, None)
+                continue
             event = match(record, self._engine)
             if event is not None and event.engine != "common":
                 self._engine = event.engine
@@ -209,6 +220,8 @@ class Reader:
             feed(record, event)
             if on_event is not None:
                 on_event(record, event)
+            if event is None and len(record.text) <= _SHORT and len(dull) < _MOST_DULL and is_dull(record):
+                dull.add(record.text)
         self.summary.recognised_lines += recognised
         self._count()
 

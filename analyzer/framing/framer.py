@@ -226,6 +226,10 @@ class Framer:
                             when, level or uvicorn, rank, name, pid, module,
                         )  # fmt: skip
                         continue
+            if joiner.idle and not parts and line.isalnum() and self.peeler.leaves_words:  # nothing but a word
+                joiner.lf = True
+                joiner.out.append(Record(source, number, number, line))
+                continue
             self._line(line, number, number)
 
     def _line(self, line: str, number: int, last: int) -> None:

@@ -37,6 +37,11 @@ class Joiner:
         self._bar: Bar | None = None
         """The bar that the latest line was a frame of."""
 
+    @property
+    def idle(self) -> bool:
+        """Whether there is nothing that an unprefixed line could belong to, or would end."""
+        return self.last is None and not self.queue and not self._open and self._bar is None
+
     def engine(self, record: Record, header: str, cr: bool) -> None:
         """A line with an engine prefix.
 

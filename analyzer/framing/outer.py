@@ -108,6 +108,11 @@ class Peeler:
             text = rest
         return text, outer
 
+    @property
+    def leaves_words(self) -> bool:
+        """Whether a line of letters and figures alone passes as it is: the prefixes of all lists hold other signs."""
+        return self._head is None and not self._around
+
     def look_ahead(self, lines: list[str]) -> None:
         """Looks at the first lines of a log before any of them is peeled."""
         if 3 * sum(map(is_known, lines)) > len(lines):

@@ -12,6 +12,7 @@ from analyzer.events import Event
 from analyzer.framing.record import Record
 from analyzer.run import signals, split
 from analyzer.run.answers import write_unexplained
+from analyzer.run.dull import frightening
 from analyzer.run.facts import Where
 from analyzer.run.failure_facts import add_failure_facts
 from analyzer.run.failures import FailureLog
@@ -25,15 +26,6 @@ from analyzer.run.unfinished import Unfinished
 
 ACTIVITY = ("running", "decode_rate", "prefill_rate", "new_tokens", "tokens", "accepted")
 _PROBES = re.compile(r"^/(?:health\w*|ping|metrics|version|v1/models|models|\w*model_info|\w*server_info|load)\b")
-_SCARY = re.compile(
-    r"(?i)\berror|exception|\bfail|fatal|\bwarn|traceback|\bkill|\babort|crash|leak|denied|refused|cannot|could not"
-    r"|unable|invalid|deprecat|not (?:found|supported|available|installed)|unsupported|missing|\U0001f6a8"
-)
-SCARY_WORDS = (
-    "error", "exception", "fail", "fatal", "warn", "traceback", "kill", "abort", "crash", "leak", "denied", "refused",
-    "cannot", "could not", "unable", "invalid", "deprecat", "not ", "unsupported", "missing", "\U0001f6a8",
-)  # fmt: skip
-"""A plain search for one of these goes before the expression, which takes ten times as long on a line without any."""
 _MAX_EVENTS, _MAX_PER_KIND, _MAX_SCARY, _MAX_PIDS = 20_000, 400, 1_000, 4_096
 _WARM_UP_LINES = 2
 """What a warm-up prints: a batch and the answer. With data parallelism each rank has one of its own."""
@@ -146,6 +138,16 @@ class Building:
 
     def take(self, record: Record, event: Event | None, plan: Plan | None) -> None:
         """Adds one record to the run; ``plan`` is the plan for the event's kind."""
+        self.saw(record)
+        if event is None or plan is None:
+            self._trouble(record, None)
+            return
+        self._event(event, plan)
+        if not plan.dense:
+            self._trouble(record, event)
+
+    def saw(self, record: Record) -> None:
+        """Notes that a record is one of the run's, whatever it says."""
         self.order += 1
         self.last = record
         if record.source == self.source and record.last_line > self.last_line:
@@ -159,12 +161,6 @@ class Building:
             self.last_time = time
             if self.first_time is None:
                 self.first_time = time
-        if event is None or plan is None:
-            self._trouble(record, None)
-            return
-        self._event(event, plan)
-        if not plan.dense:
-            self._trouble(record, event)
 
     def _event(self, event: Event, plan: Plan) -> None:
         engine, kind = event.engine, event.kind
@@ -209,7 +205,7 @@ class Building:
         ``event`` is of a kind that is only kept and counted; without one the line is kept if it frightens.
         """
         if event is None:
-            if len(self.scary) < _MAX_SCARY and _frightening(record):
+            if len(self.scary) < _MAX_SCARY and frightening(record):
                 self.scary.append(record)
             return
         if event.engine in self.votes:
@@ -288,7 +284,7 @@ class Building:
             self.log.signal(record, signal, self.order, self.stage, ready)
         else:
             self.log.head(record)
-        if event is None and len(self.scary) < _MAX_SCARY and _frightening(record):
+        if event is None and len(self.scary) < _MAX_SCARY and frightening(record):
             self.scary.append(record)
 
     # what is made of it
@@ -368,16 +364,6 @@ _REACHED = {
     "arguments": "arguments were read", "init": "processes began", "weights": "loading of weights had begun",
     "pool": "pool was made", "graphs": "pool was made",
 }  # fmt: skip
-
-
-def _frightening(record: Record) -> bool:
-    """Whether a reader might take ``record`` for an error."""
-    if not record.text.strip():
-        return False
-    if record.level in ("ERROR", "CRITICAL", "WARNING"):
-        return True
-    low = record.text.lower()
-    return any(word in low for word in SCARY_WORDS) and _SCARY.search(record.text) is not None
 
 
 def activity(event: Event) -> bool:

@@ -63,6 +63,14 @@ class RunFolder:
             self._by_pid[key].setdefault(record.pid, current)
         current.take(record, event, plan)
 
+    def pass_by(self, record: Record) -> bool:
+        """Takes an unprefixed line that means nothing to any run (``dull.is_dull``); false where it begins one."""
+        key = self._keys.get((record.source, record.stream))
+        if key is None or record.pid is not None or (current := self._current.get(key)) is None:
+            return False
+        current.saw(record)
+        return True
+
     def where(self, source: str, stream: str, pid: int | None) -> Building | None:
         """The run that a record of ``source``, ``stream`` and ``pid`` would be added to, if it is known already."""
         key = self._keys.get((source, stream))
