@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from analyzer.run.model import Failure, Frame
 from analyzer.run.outcome import STARTUP_FUNCTIONS
-from analyzer.run.signals import HOST_OOM
+from analyzer.run.signals import HOST_OOM, UNANSWERED
 from analyzer.run.tracebacks import Traceback
 
 _WRAPPER_CLASSES = frozenset({
@@ -113,6 +113,11 @@ class Entry:
     def hard_exception(self) -> bool:
         """An exception with a name of its own that no network error explains."""
         return self.failure.kind == "exception" and bool(self.failure.exception) and not self.soft
+
+    @property
+    def probe(self) -> bool:
+        """Only a probe that got no answer: nothing is ended by it, and no request of a client is meant."""
+        return self.failure.exception == UNANSWERED
 
 
 def engine_frame(frames: tuple[Frame, ...]) -> Frame | None:

@@ -285,7 +285,7 @@ class FailureLog:
                     failure.kind = "killed" if signalled and cause.code != _SIGTERM else _last_kind(failure)
                 failure.wrapper = failure.consequence = False
                 failure.where += self._ended_by(cause, alive)
-            elif fate == "request" or (fate == "survived" and not entry.noted):
+            elif fate == "request" or (fate == "survived" and not entry.noted and not entry.probe):
                 failure.request_level = True
             elif fate in ("stopped", "candidate", "survived", "foreign"):
                 failure.consequence = True
@@ -328,14 +328,14 @@ class FailureLog:
 
     @staticmethod
     def _is_death(entry: Entry) -> bool:
-        if entry.client or entry.teardown or entry.failure.exception == signals.UNANSWERED:
+        if entry.client or entry.teardown or entry.probe:
             return False
         return entry.failure.wrapper or entry.failure.kind in ("killed", "watchdog")
 
     def _cause(self, alive: list[Entry]) -> Entry | None:
         if not alive:
             return None
-        first = alive[0]
+        first = next((e for e in alive if not e.probe), alive[0])
         unnamed = first.failure.kind == "killed" and first.code is None and first.failure.exception != signals.HOST_OOM
         if first.soft or unnamed or first.failure.cut:
             return next((e for e in alive if e.hard_exception and near(first, e)), first)

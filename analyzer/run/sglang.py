@@ -57,6 +57,8 @@ STAGE_OF: dict[str, str] = {
     "graph_batches": "graphs",
     "server_ready": "ready",
     "prefill_batch": "serving",
+    "prefill_batch_cut": "serving",
+    "decode_batch_cut": "serving",
     "decode_batch": "serving",
     "retraction": "serving",
     "sigterm": "shutdown",
