@@ -156,7 +156,12 @@ def _step(failure: Failure, run: Run) -> str:
         return failure.stage
     if any(frame.function in _CAPTURES for frame in failure.frames):
         return "graphs"
-    return "warm-up" if any(frame.function.startswith(_LOOPS) for frame in failure.frames) else failure.stage
+    if any(frame.function.startswith(_LOOPS) for frame in failure.frames):
+        return "warm-up"
+    up = next((event for event in run.events if event.kind == "engine_ready"), None)
+    if failure.stage == "graphs" and up is not None and up.line < failure.first_line:
+        return "engine-up"
+    return failure.stage
 
 
 def _unnamed(failure: Failure, run: Run) -> str:

@@ -12,7 +12,8 @@ from analyzer.run.model import headline, unprefixed
 _STAGES = {
     "arguments": "after reading its arguments", "init": "while it set up its processes",
     "weights": "while it loaded weights", "pool": "while it sized or allocated the pool",
-    "graphs": "while it captured CUDA graphs", "warm-up": "in its warm-up", "ready": "after it was ready",
+    "graphs": "while it captured CUDA graphs", "warm-up": "in its warm-up",
+    "engine-up": "after its engine was up", "ready": "after it was ready",
     "serving": "while serving", "shutdown": "while shutting down",
 }  # fmt: skip
 SENTENCE = 180
@@ -156,6 +157,8 @@ def _requests(number: float) -> str:
 
 def _without_pool(run: RunReport, stage: str) -> str:
     where = {"graphs": _WARMING, "weights": _LOADING}.get(stage) or _STAGES.get(stage, "")
+    if stage == "graphs" and view.number_of(run, "engine.init_seconds") is not None:
+        where = "after the engine was up"
     if run.outcome in ("serving", "degraded"):
         return "The server serves; the log does not show its pool"
     if run.outcome == "stopped":

@@ -251,6 +251,8 @@ class Building:
     def _stage(self, stage: str, event: Event) -> None:
         where = Where.of(event.record)
         if stage == "ready":
+            if event.kind == "supported_tasks" and not event.record.module.startswith(_OFFLINE):
+                return  # a server says it before its HTTP application is up
             if event.engine in ENGINES:
                 self.ready_at = self.ready_at or where
             else:
@@ -351,15 +353,19 @@ class Building:
             run.facts.add("end.unfinished", step, where, rank="")
             if self.last_time is not None and (begun := self.step_times.get(where.line)) is not None:
                 run.facts.add("end.waited", max(0.0, self.last_time - begun), where, rank="")
-        elif run.outcome == "starting":
+        elif run.outcome == "starting" and not any(failure.kind == "program" for failure in run.failures):
             after = f" after the {_REACHED[run.stage]}" if run.stage in _REACHED else ""
             if run.stage == "pool" and not ("pool.tokens" in run.facts or "pool.blocks" in run.facts):
                 after = " while the pool was being sized"
+            elif run.stage == "graphs" and "engine.init_seconds" in run.facts:
+                after = " after the engine was up"
             elif run.stage == "weights" and "weights.loaded" in run.facts:
                 after = " after the weights were loaded"
             run.notes.append(f"The log ends at line {self.last.last_line}{after}, without an error and without an end.")
 
 
+_OFFLINE = ("llm.py", "llm:")
+"""The module of vLLM's offline interface: with its last line the engine takes prompts."""
 _REACHED = {
     "arguments": "arguments were read", "init": "processes began", "weights": "loading of weights had begun",
     "pool": "pool was made", "graphs": "pool was made",

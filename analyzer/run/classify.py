@@ -35,6 +35,8 @@ _TEARDOWN_FUNCTIONS = frozenset({
 _DIED_STARTING = re.compile(r"died during initialization \(exit code: (-\d+)\)")
 _CORE_ENDED = re.compile(r"Failed core proc\(s\): \{[^}]*: (-\d+)")
 """The front end's summary of a start-up names the signal that ended the engine process."""
+_PROCESS_ENDED = re.compile(r"^Process \S+ \(PID: \d+\) died with exit code (-?\d+)")
+"""vLLM's parent process on one of its children; why it ended stands in that child's own output."""
 _RAY_HOST_OOM = re.compile(r"killed due to the node running low on memory|killed due to memory pressure")
 _RAY_KILLED = re.compile(r"SYSTEM_ERROR|unexpected system error|died unexpectedly before finishing this task")
 _SIGQUIT = -3
@@ -81,6 +83,7 @@ DEVICE_TEXT = re.compile(r"CUDA|HIP error|NCCL|NPU |XPU |out of memory|CUBLAS|cu
 """What no request handler of its own can raise: the engine runs in the same process and failed."""
 _CLIENT_LIBRARY = re.compile(r"/(?:openai|litellm|langchain\w*|requests|httpx|aiohttp|gradio|llama_index)/")
 _SERVER_FILE = re.compile(r"/(?:vllm|sglang|huggingface_hub|transformers|modelscope|ray|torch)/")
+_LIBRARY_FILE = re.compile(r"/(?:site|dist)-packages/|/lib/python3|/bin/|^<")
 _ENGINE_FILE = re.compile(r"/(?:vllm|sglang)/|/(?:site|dist)-packages/|/lib/python3|^<frozen|/torch/|\.pxi$|\.pyx$")
 
 
@@ -149,6 +152,8 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
             failure.exception, failure.message = original.group(1), inner
     elif (died := _DIED_STARTING.search(failure.message)) and int(died.group(1)) != _SIGQUIT:
         failure.kind, entry.code = "killed", int(died.group(1))
+    elif ended_process := _PROCESS_ENDED.match(failure.message):
+        failure.wrapper, entry.code = True, int(ended_process[1])
     elif _RAY_HOST_OOM.search(failure.message):
         failure.kind, failure.exception = "killed", HOST_OOM
     elif _RAY_KILLED.search(failure.message):
@@ -175,7 +180,9 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
     if failure.cut and failure.frames and all(f.function in _ENTRY_FUNCTIONS for f in failure.frames):
         failure.wrapper = any(e.failure.process == failure.process and not e.client for e in earlier)
     files = [f.file for f in failure.frames]
-    entry.user_code = bool(files) and not any(map(_ENGINE_FILE.search, files))
+    entry.user_code = bool(files) and (
+        not any(map(_ENGINE_FILE.search, files)) or (_of_own_script(failure.frames) and not entry.soft)
+    )
     entry.key = _key(failure.exception, failure.message) if failure.exception else ""
 
 
@@ -210,6 +217,12 @@ def _of_a_client_program(frames: tuple[Frame, ...]) -> bool:
     if any(_SERVER_FILE.search(file) for file in files):
         return False
     return any(_CLIENT_LIBRARY.search(file) for file in files)
+
+
+def _of_own_script(frames: tuple[Frame, ...]) -> bool:
+    """Whether a program's own file called other libraries than those that an engine is made of, and one raised."""
+    own = frames[0].function == "<module>" and not _LIBRARY_FILE.search(frames[0].file)
+    return own and not any(_SERVER_FILE.search(frame.file) for frame in frames)
 
 
 def _same_message(a: str, b: str) -> bool:

@@ -274,7 +274,7 @@ class FailureLog:
         deaths = sorted(entry.order for entry in self.entries if self._is_death(entry))
         marked = [(entry, self._fate(entry, deaths)) for entry in self.entries]
         alive = [entry for entry, fate in marked if fate == "candidate" and not entry.noted]
-        cause = self._cause(alive) or self._refused(marked) or self._last_resort(marked)
+        cause = self._stated(self._cause(alive), marked) or self._refused(marked) or self._last_resort(marked)
         cause = noted_before(cause, marked)
         result = []
         for entry, fate in marked:
@@ -287,6 +287,7 @@ class FailureLog:
                 failure.where += self._ended_by(cause, alive)
             elif fate == "request" or (fate == "survived" and not entry.noted and not entry.probe):
                 failure.request_level = True
+                failure.kind = "program" if entry.user_code and not entry.client else failure.kind
             elif fate in ("stopped", "candidate", "survived", "foreign"):
                 failure.consequence = True
             result.append(failure)
@@ -360,6 +361,17 @@ class FailureLog:
             return None
         marked.append((entry, "candidate"))
         return entry
+
+    def _stated(self, cause: Entry | None, marked: list[tuple[Entry, str]]) -> Entry | None:
+        """The refusal that the engine wrote right above a traceback whose exception is missing; else ``cause``."""
+        said = self._refusal
+        if cause is None or said is None or not cause.failure.cut or cause.failure.exception:
+            return cause
+        if not 0 <= cause.failure.first_line - said.failure.first_line <= 2:
+            return cause
+        if (found := self._refused(marked)) is not None:
+            found.failure.frames = found.failure.frames or cause.failure.frames
+        return found or cause
 
     def _last_resort(self, marked: list[tuple[Entry, str]]) -> Entry | None:
         """Only wrappers are left: the cause is elsewhere, and the first wrapper stands for it."""

@@ -44,7 +44,8 @@ class Failure:
     ranks: tuple[str, ...] = ()
     stage: str = ""
     kind: str = "exception"
-    """exception, killed, watchdog, exit (a line without an exception), elsewhere (only wrappers are in the log)"""
+    """exception, killed, watchdog, exit (a line without an exception), elsewhere (only wrappers are in the log),
+    program (what uses the engine failed, not the engine)"""
     wrapper: bool = False
     consequence: bool = False
     cut: bool = False

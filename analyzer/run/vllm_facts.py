@@ -350,7 +350,7 @@ FACT_KINDS: dict[str, Writer] = {
     "max_concurrency": _concurrency,
     "cache_config_info": _cache_config,
     "spec_drafter_loading": _each(_drafter),
-    "engine_ready": _each(),
+    "engine_ready": _each(_ranked("engine.init_seconds", "seconds")),
     "compile_seconds": _each(),
     "compile_cache": _each(_compiled),
     "spec_worker_v0": _each(_proposer),

@@ -47,3 +47,18 @@ def test_the_functions_of_a_failure_tell_its_step(function: str, stage: str, sai
     assert run.failure.stage == stage
     assert said in run.verdict
     assert "something that no rule knows: the figures of it" in run.verdict
+
+
+def test_a_failure_after_the_engine_came_up_was_no_capture(tmp_path: Path) -> None:
+    prefix = "(EngineCore pid=310) INFO 06-01 21:42:59 "
+    up = (
+        f"{prefix}[gpu_model_runner.py:5131] Model loading took 21.93 GiB memory and 281.243837 seconds\n"
+        f"{prefix}[gpu_model_runner.py:6460] Graph capturing finished in 5 secs, took 0.32 GiB\n"
+        f"{prefix}[core.py:302] init engine (profile, create kv cache, warmup model) took 128.32 s\n"
+    )
+    failed = 'Traceback (most recent call last):\n  File "/c/vllm/v1/utils.py", line 537, in x\n    y\nKeyError: 1\n'
+    path = tmp_path / "x.log"
+    path.write_text(up + failed)
+    (run,) = pipeline.explain([str(path)]).runs
+    assert run.failure is not None and run.failure.stage == "engine-up"
+    assert "it failed after its engine was up." in run.verdict

@@ -633,3 +633,54 @@ def test_a_flat_traceback_that_was_cut_takes_no_source_for_its_exception() -> No
     assert (run.failure.exception, run.failure.cut, len(run.failure.frames)) == ("", True, 2)
     whole = only("".join(f"{tag}{line}\n" for line in [*lines, "OddThing: it was odd"]))
     assert whole.failure is not None and whole.failure.exception == "OddThing"
+
+
+UP = "INFO 11-03 15:47:45 [llm_engine.py:428] init engine (profile, create kv cache, warmup model) took 28.44 seconds\n"
+
+
+def test_a_script_that_fails_beside_the_engine_is_not_the_engine() -> None:
+    failed = (
+        "[rank0]: Traceback (most recent call last):\n"
+        '[rank0]:   File "/root/run.py", line 47, in <module>\n'
+        "[rank0]:     audios = process(messages)\n"
+        '[rank0]:   File "/c/lib/python3.10/site-packages/{library}/ffdec.py", line 152, in __init__\n'
+        "[rank0]:     raise NotInstalledError()\n"
+        "[rank0]: audioread.ffdec.NotInstalledError\n"
+    )
+    run = only(UP + failed.format(library="audioread"))
+    assert run.outcome == "starting" and [one.kind for one in run.failures] == ["program"]
+    assert not any("without an error" in note for note in run.notes)
+    assert only(UP + failed.format(library="torch")).outcome == "crashed at startup"
+    assert only(failed.format(library="audioread")).outcome == "crashed at startup"
+
+
+def test_a_refusal_above_a_cut_traceback_is_its_exception() -> None:
+    said = "The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV cache"
+    log = (
+        f"ERROR 03-25 21:32:48 engine.py:387] {said} (37696). Try increasing `gpu_memory_utilization`.\n"
+        "ERROR 03-25 21:32:48 engine.py:387] Traceback (most recent call last):\n"
+        'ERROR 03-25 21:32:48 engine.py:387]   File "/c/vllm/engine/multiprocessing/engine.py", line 121, in start\n'
+    )
+    failure = only(log).failure
+    assert failure is not None and not failure.cut and failure.message.startswith(said)
+    assert [frame.function for frame in failure.frames] == ["start"]
+
+
+@pytest.mark.parametrize(("code", "kind"), [(2, "elsewhere"), (-9, "killed")])
+def test_a_parent_that_lost_a_child_tells_of_it_and_not_why(code: int, kind: str) -> None:
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "/c/vllm/v1/utils.py", line 537, in wait_for_completion_or_failure\n'
+        "    raise RuntimeError(\n"
+        f"RuntimeError: Process ApiServer_0 (PID: 353) died with exit code {code}\n"
+    )
+    failure = only(log).failure
+    assert failure is not None and failure.kind == kind
+
+
+@pytest.mark.parametrize(
+    ("line", "outcome"),
+    [("INFO 10-28 13:27:51 [llm.py:337]", "serving"), ("(APIServer pid=4) INFO 10-28 13:27:51 [api_server.py:577]", "starting")],
+)  # fmt: skip
+def test_the_offline_interface_is_ready_with_its_last_line(line: str, outcome: str) -> None:
+    assert only(UP + line + " Supported tasks: ['generate']\n").outcome == outcome
