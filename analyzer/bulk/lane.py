@@ -65,8 +65,8 @@ class Lane:
     _templates: Templates | None = None
     _quiet: Quiet | None = None
     _blocks: int = 0
-    _busy: bool = False
-    """Whether the last block that was looked at for quiet pieces had none."""
+    _busy: bool = True
+    """Whether the last block that was looked at for quiet pieces had none, as it is of most logs."""
     _poor: int = 0
     _rest: int = 0
 
@@ -106,7 +106,6 @@ class Lane:
         if self._busy and self._blocks % _LOOKED_AT:
             self._lines(data)
         else:
-            self._busy = True
             self._in_pieces(data)
         self._blocks += 1
         share = (self.lines_by_columns - before) / max(1, self.framer.lines - first)
@@ -115,7 +114,9 @@ class Lane:
     def _in_pieces(self, data: bytes) -> None:
         """Whole lines, those in which nothing is of interest passed over."""
         done = 0
-        for begin, end in self._quiet_parts(data):
+        parts = self._quiet_parts(data)
+        self._busy = True
+        for begin, end in parts:
             self._lines(data[done:begin])
             building = self._building()
             if building is not None and self.framer.may_skip:
@@ -126,23 +127,22 @@ class Lane:
                 done = begin
         self._lines(data[done:])
 
-    def _quiet_parts(self, data: bytes) -> Iterator[tuple[int, int]]:
+    def _quiet_parts(self, data: bytes) -> list[tuple[int, int]]:
         """Where nothing is of interest in ``data``, in whole lines."""
         if self._quiet is None:
             self._quiet = Quiet.of(self.catalog)
         places = list(pieces(data))
         few = places[:: 1 + len(places) // _SAMPLE]
-        if self._is_busy(data, few) or all(self._quiet.loud_pieces(data, few)):
-            return
+        if self._busy and (self._serves(data, few) or all(self._quiet.loud_pieces(data, few))):
+            return []
         loud = self._quiet.loud_pieces(data, places)
         first = read_plain("", 1, data[: data.index(b"\n")].decode(errors="replace"))
         loud[0] = loud[0] or first is None or data[:1] != b"[" or first.record.level != ""
-        for heard, run in groupby(zip(loud, places, strict=True), key=lambda item: item[0]):
-            if not heard:
-                whole = [place for _, place in run]
-                yield whole[0][0], whole[-1][1]
+        runs = groupby(zip(loud, places, strict=True), key=lambda item: item[0])
+        quiet = [[place for _, place in run] for heard, run in runs if not heard]
+        return [(run[0][0], run[-1][1]) for run in quiet]
 
-    def _is_busy(self, data: bytes, few: list[tuple[int, int]]) -> bool:
+    def _serves(self, data: bytes, few: list[tuple[int, int]]) -> bool:
         """Whether each of a few pieces of ``data`` holds what any run prints all the time while it serves."""
         shapes = (shape for shape in self.catalog.shapes if effect_of(shape.engine, shape.kind))
         keys = {key.encode() for shape in shapes for key in shape.keys}
