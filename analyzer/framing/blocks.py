@@ -34,7 +34,7 @@ _PATTERNS = {
         r"\s|#\d+ |frame #|@ 0x|PC: @|Thread 0x|Current thread|Extension modules:|<no Python frame>|\*\*\* |"
         r"\[[\w.-]+:\d+\] |\.\.\.|C\+\+ Captured|Exception raised from|CUDA |For debugging|Compile with|Stack "
     ),
-    "frame": r' {2,12}File "[^"]*", line \d+, in |\s+~*\^[~^]*\s*$',
+    "frame": r' {2,12}File "[^"]*", line \d+, (?:in |\w+$)|\s+~*\^[~^]*\s*$',
     # frames that lost their indentation in a paste, and those of a notebook
     "flat_frame": r'File "[^"]*", line \d+(?:, in |$)',
     "cell_frame": r"File [^\s\":]+:\d+, in |(?:Cell|Input) In ?\[|-+> ?\d+ ",

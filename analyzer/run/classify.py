@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from analyzer.run.model import Failure, Frame
 from analyzer.run.outcome import STARTUP_FUNCTIONS
-from analyzer.run.signals import HOST_OOM, UNANSWERED
+from analyzer.run.signals import CHILD_FAILED, HOST_OOM, UNANSWERED
 from analyzer.run.tracebacks import Traceback
 
 _WRAPPER_CLASSES = frozenset({
@@ -39,7 +39,7 @@ _PROCESS_ENDED = re.compile(r"^Process \S+ \(PID: \d+\) died with exit code (-?\
 """vLLM's parent process on one of its children; why it ended stands in that child's own output."""
 _RAY_HOST_OOM = re.compile(r"killed due to the node running low on memory|killed due to memory pressure")
 _RAY_KILLED = re.compile(r"SYSTEM_ERROR|unexpected system error|died unexpectedly before finishing this task")
-_SIGQUIT = -3
+SIGQUIT = -3
 """SGLang's processes end one another so once one of them has raised: no cause of its own."""
 _REMOTE = re.compile(
     r"^(?:Worker failed with error|Call to \S+ method failed:?) ['\"]?(.*?)(?:['\"],? please check|['\"]?$)", re.S
@@ -134,6 +134,12 @@ def _key(exception: str, message: str) -> str:
     return f"{exception.rsplit('.', 1)[-1]}: {text}"
 
 
+def swept(entry: Entry, entries: Iterable[Entry]) -> bool:
+    """Whether the server's own parent ended it, to which a child had told before that it failed."""
+    told = (e for e in entries if e.order < entry.order and e.failure.exception == CHILD_FAILED)
+    return entry.failure.kind == "killed" and entry.code in (-9, 137) and any(told)
+
+
 def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -> None:
     """Fills in what ``entry`` is. ``parsed`` is its traceback, ``earlier`` what the run has shown before."""
     failure = entry.failure
@@ -150,7 +156,7 @@ def classify(entry: Entry, parsed: Traceback | None, earlier: Iterable[Entry]) -
         failure.wrapper = any(_same_message(inner, e.failure.message) for e in earlier if not e.failure.wrapper)
         if not failure.wrapper:
             failure.exception, failure.message = original.group(1), inner
-    elif (died := _DIED_STARTING.search(failure.message)) and int(died.group(1)) != _SIGQUIT:
+    elif (died := _DIED_STARTING.search(failure.message)) and int(died.group(1)) != SIGQUIT:
         failure.kind, entry.code = "killed", int(died.group(1))
     elif ended_process := _PROCESS_ENDED.match(failure.message):
         failure.wrapper, entry.code = True, int(ended_process[1])

@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from analyzer.framing.record import Record
 from analyzer.run import signals
-from analyzer.run.classify import CLIENT_HEAD, Entry, classify
+from analyzer.run.classify import CLIENT_HEAD, SIGQUIT, Entry, classify, swept
 from analyzer.run.facts import Where
 from analyzer.run.foreign import is_foreign
 from analyzer.run.model import STAGES, Failure
@@ -174,7 +174,7 @@ class FailureLog:
             rank=record.rank,
             stage=stage,
             kind=kind,
-            wrapper=signal.kind == signals.WRAPPER,
+            wrapper=signal.kind == signals.WRAPPER or signal.code == SIGQUIT,
             text=_bounded(record.text),
         )
         entry = Entry(failure, order, record.time, ready, code=signal.code)
@@ -273,7 +273,7 @@ class FailureLog:
         """All failures in order of time, each marked as cause, wrapper, consequence or one request's own; the cause."""
         deaths = sorted(entry.order for entry in self.entries if self._is_death(entry))
         marked = [(entry, self._fate(entry, deaths)) for entry in self.entries]
-        alive = [entry for entry, fate in marked if fate == "candidate" and not entry.noted]
+        alive = [e for e, fate in marked if fate == "candidate" and not e.noted and not swept(e, self.entries)]
         cause = self._stated(self._cause(alive), marked) or self._refused(marked) or self._last_resort(marked)
         cause = noted_before(cause, marked)
         result = []
@@ -281,8 +281,8 @@ class FailureLog:
             failure = replace(entry.failure)
             if entry is cause:
                 if failure.wrapper:
-                    signalled = cause.code is not None and cause.code < 0
-                    failure.kind = "killed" if signalled and cause.code != _SIGTERM else _last_kind(failure)
+                    signalled = (cause.code or 0) < 0 and cause.code not in (_SIGTERM, SIGQUIT)
+                    failure.kind = "killed" if signalled else _last_kind(failure)
                 failure.wrapper = failure.consequence = False
                 failure.where += self._ended_by(cause, alive)
             elif fate == "request" or (fate == "survived" and not entry.noted and not entry.probe):

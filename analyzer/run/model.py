@@ -66,6 +66,10 @@ class Failure:
 _LOGGED = re.compile(r"(?:\[rank\d+\]:? ?)?\[[EWF]\d{3,4} [^\]\n]{1,90}\] ?(?:\[[^\]\n]{1,90}\] ?)?")
 
 
+_PLACE = re.compile(r"\[[^\]\s]+\.\w+:\d+\]")
+"""A place in the source of C++ that stands alone before what it says."""
+
+
 def unprefixed(message: str) -> str:
     """``message`` without the header that PyTorch's C++ logger puts before it (``[E520 22:23:46.5 file.cpp:18] ``)."""
     match = _LOGGED.match(message)
@@ -86,7 +90,7 @@ def headline(message: str) -> str:
         if line.startswith("what():") and before.startswith("terminate called"):
             best = line.removeprefix("what():").strip()
             break
-    if best is lines[0] and best.endswith(":") and len(lines) > 1:
+    if best is lines[0] and len(lines) > 1 and (best[-1:] in (":", ",") or _PLACE.fullmatch(best)):
         best = f"{best} {lines[1]}"
     if best.startswith("!!"):
         best = best.strip("! ")

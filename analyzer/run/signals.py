@@ -33,6 +33,7 @@ HOST_OOM = "out of memory (host)"
 
 RAY_WORKER = "ray worker died"
 """Label of ray's note that a worker of its own is gone: the server's, or that of another task beside it."""
+CHILD_FAILED = "child failed"
 UNANSWERED = "health check failed"
 """Label of SGLang's note that no answer came out of the engine for a time: /health says 503, nothing is ended by it."""
 
@@ -66,8 +67,8 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "sigterm_forced": (STOP, "SIGTERM"),
         "graceful_exit": (STOP, "stop"),
         "scheduler_dead": (WRAPPER, "scheduler died"),
-        "child_sigquit": (WRAPPER, "child failed"),
-        "sigquit": (WRAPPER, "child failed"),
+        "child_sigquit": (WRAPPER, CHILD_FAILED),
+        "sigquit": (WRAPPER, CHILD_FAILED),
         "warmup_failed": (WRAPPER, "warm-up failed"),
         "crash_dump": (WRAPPER, "crash dump"),
         "scheduler_exception": (WRAPPER, "scheduler failed"),

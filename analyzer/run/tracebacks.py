@@ -16,7 +16,7 @@ from analyzer.run.model import Frame
 HEADER = "Traceback (most recent call last)"
 _CAUSE = "The above exception was the direct cause of the following exception"
 _CONTEXT = "During handling of the above exception, another exception occurred"
-_FRAME = re.compile(r'^\s*File "([^"]{1,400})", line (\d+)(?:, in (\S.*))?')
+_FRAME = re.compile(r'^\s*File "([^"]{1,400})", line (\d+)(?:, (?:in )?(\S.*))?')
 _CELL_FRAME = re.compile(r"^\s*File ([^\s\":]{1,400}):(\d+), in (?:\w+\.)*(\w+|<\w+>)")
 """A frame as a notebook prints it."""
 _EXCEPTION = re.compile(r"^([A-Za-z_][\w.]*(?:\(\w+\))?)(?:: ?(.*))?$")
