@@ -7,9 +7,9 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-from analyzer.cli.runtime import run_lean
 from analyzer.cli.stopping import end_in_order, stopped
 from analyzer.errors import UserError
+from analyzer.lean import run_lean
 
 _GLOBAL = {"--help", "-h", "--version", "--install-completion", "--show-completion"}
 

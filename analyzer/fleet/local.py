@@ -13,6 +13,7 @@ from concurrent.futures import Future, ProcessPoolExecutor
 from concurrent.futures.process import BrokenProcessPool
 
 from analyzer.fleet.worker import FileResult, ReadOptions, read_file
+from analyzer.lean import run_lean
 
 
 def run_local(paths: Iterable[str], options: ReadOptions, *, workers: int | None = None) -> Iterator[FileResult]:
@@ -71,6 +72,7 @@ def _end(results: object) -> None:
 
 def _begin() -> None:
     """In a worker, once: Ctrl-C is the first process's to answer, and a worker does not outlive it."""
+    run_lean()
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     parent = multiprocessing.parent_process()
