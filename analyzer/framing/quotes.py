@@ -1,8 +1,8 @@
 """What a logged request quotes: an engine's line in a prompt, or in an answer, is no line of this server.
 
-People ask models about the logs of their servers. Both engines print requests and answers as Python writes strings, on
-one line, so that whatever stands in one that is closed was said by somebody else. One that is never closed was cut off:
-what follows it may be another process's line that lost its beginning.
+People ask models about the logs of their servers. Both engines print requests and answers as Python or JSON writes
+strings, on one line, so that whatever stands in one that is closed was said by somebody else. One that is never closed
+was cut off: what follows it may be another process's line that lost its beginning.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from analyzer.patterns import on_demand
 _PATTERNS = {
     "request": (
         r"(?:Received request \S+: |Request \S+ details: |Generated response \S+?(?: \([^()]{1,40}\))?: |"
-        r"(?:Receive|Finish): obj=)"
+        r"(?:Receive|Finish): obj=|\{[^{}]{0,200}?\"event\": ?\"request\.(?:received|finished)\")"
     ),
     "sign": r"(?s)\\.|['\"]",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,10 @@ PASTED = (
     "\n"
     'Traceback (most recent call last):\n  it\'s "odd"\nRuntimeError: CUDA out of memory'
 )
+SAID = {"event": "request.finished", "rid": "ab", "obj": {"text": PASTED}, "out": {"text": PASTED}}
 QUOTING = [
+    json.dumps({"timestamp": "2026-11-30T02:55:49.123456", **SAID}),
+    SGLANG + json.dumps({"timestamp": "2026-11-30T02:55:49.123456", **SAID}),
     f"{VLLM}Received request cmpl-1: prompt: {PASTED!r}, params: SamplingParams(n=1, stop=['a']), lora_request: None.",
     f"(APIServer pid=7) {VLLM}Received request cmpl-1: prompt: {PASTED!r}, params: SamplingParams(n=1).",
     f"{VLLM}Request cmpl-1 details: prompt: {PASTED!r}, prompt_token_ids: [1], prompt_embeds shape: None.",
