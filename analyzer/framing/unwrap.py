@@ -51,6 +51,11 @@ _PATTERNS = {
     "name_tail": r"\w*(?:\.\w+)*(?:Error|Exception|Exit|Interrupt)\b",
     # a message with figures that ends in a comma: no code, no dump, nothing within quotes
     "figures": r"(?:\[[^\]\n]{1,60}\] +)?[A-Za-z_](?:[^\n(){}'\"]|\(s\)){0,200}[\w)](?:=|: )[^\n(){}'\"]{1,300},$",
+    "oom": r".{0,200}\bout of memory\. Tried to allocate ",
+    "oom_goes_on": (
+        r"GPU \d+ has a total|Of the allocated memory|Including non-|If reserved but|but unallocated|of which|is free"
+        r"|(?:and )?[\d.]+ [GMK]i?B\b|(?:is |memory )?(?:allocated|reserved|in use)\b|by PyTorch|Process \d+ has"
+    ),
     "figure": r"[A-Za-z_#][\w #]{0,40}(?:=|: )[\w.\[]",
     "tagged": r"\([\w.+-]*(?: rank=\d+)? ?pid=\d+",
 }
@@ -224,18 +229,23 @@ def wrap_width(lines: list[str]) -> int:
 
 
 def _broken_at_commas(lines: list[str], first: int) -> Iterator[Span]:
-    """``lines`` as they are, but for messages that a writer broke behind a comma between two of their figures."""
+    """``lines`` as they are, but for messages that a writer broke behind a comma between two of their figures, or an
+    account of memory that ran out anywhere between its words."""
     fresh, figure, begun = _pattern("fresh").match, _pattern("figure").match, _pattern("figures").match
+    oom, oom_goes_on = _pattern("oom").match, _pattern("oom_goes_on").match
     parts: list[str] = []
+    sentence = False
     for number, line in enumerate(lines, first):
         bare = line.lstrip(" ") if len(line) - len(line.lstrip(" ")) < 16 else line
-        if parts and figure(bare) and not (line[:1] != " " and fresh(line)) and len(parts) < 20:
+        goes_on = oom_goes_on if sentence else figure
+        if parts and goes_on(bare) and not (line[:1] != " " and fresh(line)) and len(parts) < 20:
             parts.append(bare)
         else:
             if parts:
                 yield " ".join(parts), number - len(parts), number - 1
             parts = [line]
-        if not (parts[-1].endswith(",") and begun(parts[0])):
+            sentence = "out of memory" in line and oom(line) is not None
+        if not sentence and not (parts[-1].endswith(",") and begun(parts[0])):
             yield " ".join(parts), number - len(parts) + 1, number
             parts = []
     if parts:

@@ -57,6 +57,7 @@ def _failed(run: RunReport, stage: str) -> list[str]:
     if reached == "pool" and cause not in _OF_POOL and view.number_of(run, "pool.tokens") and "oom" not in cause:
         head = head.replace(_STAGES["pool"], "after its pool was sized")
     any_time = not cause or cause in _AT_ANY_TIME or cause.startswith("crash-") or "lora" in failure.message.lower()
+    any_time = any_time or (finding is not None and finding.confidence == "possible")
     if any_time and view.value_of(run, "failure.assumed") and run.outcome == "crashed at startup":
         head = "Something failed, most likely before the server served"
     if failure.cause == "elsewhere":

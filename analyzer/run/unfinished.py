@@ -12,6 +12,11 @@ _STEPS: tuple[tuple[str, frozenset[str], frozenset[str]], ...] = (
         frozenset({"non_default_args", "api_server_version", "banner"}),
         frozenset({"engine_init", "rank_assigned", "distributed_init", "load_start", "load_seconds"}),
     ),
+    (
+        "waiting for the engine's process",
+        frozenset({"core_awaited"}),
+        frozenset({"engine_init", "rank_assigned", "distributed_init", "load_start", "load_seconds", "core_ready"}),
+    ),
     ("setting up communication between ranks", frozenset({"distributed_begin"}), frozenset({"distributed_end"})),
     (
         "loading weights",
@@ -21,16 +26,25 @@ _STEPS: tuple[tuple[str, frozenset[str], frozenset[str]], ...] = (
     (
         "allocating the pool",
         frozenset({"swa_pool", "kv_cache_allocated", "mamba_cache_allocated"}),
-        frozenset({"memory_pool_end"}),
+        frozenset({"memory_pool_end", "pool_summary"}),
     ),
     (
         "capturing graphs",
-        frozenset({"target_graph_begin", "prefill_graph_begin", "draft_graph_begin", "draft_extend_graph_begin"}),
-        frozenset({"target_graph_end", "prefill_graph_end", "draft_graph_end", "draft_extend_graph_end"}),
+        frozenset(
+            {"target_graph_begin", "prefill_graph_begin", "draft_graph_begin", "draft_extend_graph_begin", "graph_bar"}
+        ),
+        frozenset(
+            {"target_graph_end", "prefill_graph_end", "draft_graph_end", "draft_extend_graph_end"}
+            | {"graphs_captured", "graph_compared", "engine_ready"}
+        ),
     ),
 )
 _STEP_OF = {kind: (i, True) for i, (_, begins, _) in enumerate(_STEPS) for kind in begins}
 _STEP_OF |= {kind: (i, False) for i, (_, _, ends) in enumerate(_STEPS) for kind in ends}
+_FRONT_END = (0, 1)
+"""Steps that the front end begins and another process ends."""
+_REPEATED = "core_awaited"
+"""Printed every ten seconds, also while the engine works: it begins nothing once a later step is known."""
 STEP_KINDS = frozenset(_STEP_OF) | {"prefill_batch", "decode_batch", "http_access"}
 """Kinds that ``Unfinished.feed`` wants to see."""
 
@@ -44,6 +58,7 @@ class Unfinished:
     def __init__(self) -> None:
         self._open: dict[tuple[int, str], Event] = {}
         self._prefill: Event | None = None
+        self._latest = 0
 
     def feed(self, event: Event) -> None:
         """Takes one recognised line."""
@@ -57,7 +72,10 @@ class Unfinished:
         if (found := _STEP_OF.get(event.kind)) is None:
             return
         step, begins = found
-        rank = _ANY_RANK if step == 0 else event.rank
+        if event.kind == _REPEATED and self._latest > step:
+            return
+        self._latest = max(self._latest, step)
+        rank = _ANY_RANK if step in _FRONT_END else event.rank
         for key in [k for k in self._open if k[0] < step and k[1] in (rank, _ANY_RANK)]:
             del self._open[key]  # a later step has begun: the earlier one ended, whether or not its line is here
         if begins:

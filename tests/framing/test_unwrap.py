@@ -183,6 +183,20 @@ def test_messages_broken_behind_a_comma_are_put_together() -> None:
     assert (summary.line, summary.last_line) == (5, 7)
 
 
+OOM = """\
+torch.OutOfMemoryError: HIP out of memory. Tried to allocate 768.00 MiB.
+GPU 0 has a total capacity of 15.87 GiB of which 860.50 MiB is free.
+12.82 GiB is allocated by PyTorch, and 1.78 GiB is reserved by PyTorch
+but unallocated.
+"""
+
+
+def test_an_account_of_memory_that_ran_out_is_put_together_wherever_it_was_broken() -> None:
+    [account, after] = framed(OOM + "Next steps: a smaller batch\n")
+    assert account.text.endswith("1.78 GiB is reserved by PyTorch but unallocated.")
+    assert (account.line, account.last_line, after.line) == (1, 4, 5)
+
+
 def test_a_unit_in_parentheses_is_no_code() -> None:
     text = "Engine startup timings (s): load_weight=2415.46, scheduler_e2e=2456.47,\ntokenizer_e2e=2461.44\n"
     [timings] = framed(text)

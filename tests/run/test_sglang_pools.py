@@ -41,3 +41,13 @@ def test_the_window_pools_own_line_tells_the_tokens_where_no_other_does() -> Non
     assert (run.facts.value("pool.tokens"), run.facts.value("pool.swa_tokens")) == (997846, 798276)
     told = "Use sliding window memory pool. full_layer_tokens=318715, swa_layer_tokens=254972\n"
     assert only(told + line).facts.value("pool.tokens") == 318715
+
+
+def test_the_summary_ends_the_allocation_too() -> None:
+    text = (
+        "[2026-10-02 00:39:41] KV Cache is allocated. #tokens: 2618868, K 19.98 GB, V 19.98 GB\n"
+        "[2026-10-02 00:39:42] max_total_num_tokens=2618868, max_running_requests=48, available_gpu_mem=13.38 GB\n"
+    )
+    run = only(text)
+    assert "end.unfinished" not in run.facts
+    assert run.facts.value("pool.bytes") == pytest.approx(39.96 * 1024**3)
