@@ -82,8 +82,8 @@ def test_a_scheduler_that_the_launcher_misses_did_not_start(tmp_path: Path) -> N
 
 def test_what_pytorch_says_and_what_both_engines_say_tells_neither() -> None:
     oom = (
-        "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 768.00 MiB. GPU 0 has a total capacity of 15.87 GiB"
-        " of which 860.50 MiB is free.\n"
+        "torch.OutOfMemoryError: HIP out of memory. Tried to allocate 768.00 MiB. GPU 0 has a total capacity of"
+        " 15.87 GiB of which 860.50 MiB is free.\n"
     )
     unknown = (
         "ValueError: Model architectures ['X'] are not supported for now. Supported architectures: dict_keys([])\n"
