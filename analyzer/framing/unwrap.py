@@ -56,7 +56,7 @@ _PATTERNS = {
         r"GPU \d+ has a total|Of the allocated memory|Including non-|If reserved but|but unallocated|of which|is free"
         r"|(?:and )?[\d.]+ [GMK]i?B\b|(?:is |memory )?(?:allocated|reserved|in use)\b|by PyTorch|Process \d+ has"
     ),
-    "figure": r"[A-Za-z_#][\w #]{0,40}(?:=|: )[\w.\[]",
+    "figure": r"[A-Za-z_#][\w #-]{0,40}(?:=|: )[\w.\[]",
     "tagged": r"\([\w.+-]*(?: rank=\d+)? ?pid=\d+",
 }
 _pattern = on_demand(_PATTERNS)

@@ -42,7 +42,11 @@ _RUNTIME_FILES = re.compile(
 _LOOP_SOURCE = re.compile(
     r"^\s+(?:(?:scheduler|self)\.(?:event_loop|run_event_loop)\w*|engine_core\.run_busy_loop)\(", re.M
 )
-_START_SOURCE = re.compile(r"^\s+(?:scheduler = Scheduler\(|async with build_async_engine_client\()", re.M)
+_START_SOURCE = re.compile(
+    r"^\s+(?:scheduler = Scheduler\(|async with build_async_engine_client\("
+    r"|engine_core = (?:DP)?EngineCoreProc\()",
+    re.M,
+)
 """Lines of source in a traceback of which only a part was pasted."""
 _ENGINE_DEAD = re.compile(r"(?:^|\.)(?:Async|MQ)?EngineDeadError$")
 """What vLLM's front end raises once the engine that it had is gone; one that never came up is told otherwise."""
@@ -59,7 +63,7 @@ STARTUP_FUNCTIONS = re.compile(
     r"^(?:load_model|get_model|determine_available_memory|determine_num_available_blocks|profile_run|_dummy_run"
     r"|_dummy_sampler_run|initialize_from_config|initialize_cache|_initialize_kv_caches|compile_or_warm_up_model"
     r"|capture_model|init_device_graphs|init_cuda_graphs|init_memory_pool|init_model_worker|init_worker|init_device"
-    r"|create_server_(?:unix_)?socket|setup_server|create_engine_config|from_engine_args|init_torch_distributed|initialize|_wait_for_warmup|launch_server"
+    r"|create_server_(?:unix_)?socket|setup_server|create_engine_config|from_engine_args|init_torch_distributed|init_process_group|initialize|_wait_for_warmup|launch_server"
     r"|_launch_subprocesses|build_async_engine_client\w*|make_client|launch_core_engines|__post_init__|prepare_server_args"
     r"|init_app_state|build_app|validate_api_server_args|_?load_chat_template"
     r"|ncclCommInitRank|init_worker_distributed_environment|initialize_model_parallel|init_model_parallel_group"
@@ -136,6 +140,8 @@ def startup_failure(failure: Failure, failures: Sequence[Failure], ready: bool, 
             return True
         if any(f.function not in _CONSTRUCTORS and _RUNTIME_FILES.search(f.file) for f in one.frames):
             return False
+    if any(one.exception == "watchdog" for one in failures):
+        return False  # SGLang watches the steps over requests, and no other
     return False if failure.kind in ("watchdog", "killed") or failure.stage in ("ready", "serving") else None
 
 

@@ -197,6 +197,18 @@ def test_an_account_of_memory_that_ran_out_is_put_together_wherever_it_was_broke
     assert (account.line, account.last_line, after.line) == (1, 4, 5)
 
 
+def test_items_with_a_hash_and_a_dash_go_on_too() -> None:
+    text = (
+        "[2026-09-22 01:06:11] Prefill batch, #new-seq: 4, #new-token: 2048, #cached-token: 35330,\n"
+        "    full token usage: 0.43, mamba usage: 0.72, #running-req: 26, #queue-req: 55,\n"
+        "    #pending-token: 669940, cuda graph: True, input throughput (token/s): 2667.10\n"
+    )
+    [batch] = framed(text)
+    assert batch.text.endswith(
+        "#queue-req: 55, #pending-token: 669940, cuda graph: True, input throughput (token/s): 2667.10"
+    )
+
+
 def test_a_unit_in_parentheses_is_no_code() -> None:
     text = "Engine startup timings (s): load_weight=2415.46, scheduler_e2e=2456.47,\ntokenizer_e2e=2461.44\n"
     [timings] = framed(text)

@@ -26,3 +26,10 @@ def test_a_probe_alone_degrades_and_nixl_is_nobodys() -> None:
     run = only(NIXL + PROBE)
     assert (run.engine, run.outcome) == ("sglang", "degraded")
     assert only(NIXL + FAULT).engine is None
+
+
+def test_a_watchdog_that_runs_out_shows_that_requests_were_under_way() -> None:
+    fault = "Callback: Queue 0x7f1c30 aborting with error : HSA_STATUS_ERROR_EXCEPTION:\n"
+    watchdog = "Scheduler watchdog timeout (self.watchdog_timeout=300, self.soft=False)\n"
+    assert only(fault + watchdog).outcome == "crashed at runtime"
+    assert only(fault).outcome != "crashed at runtime"
