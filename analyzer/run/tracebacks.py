@@ -29,8 +29,10 @@ _ERROR_NAME = re.compile(
 )
 HEADED = re.compile(r"[A-Z]\w+ hit an exception: ((?:[A-Za-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*(?:Error|Exception)): (.*)")
 """SGLang's heading with an exception that has lost its own traceback."""
-_NEXT_PROCESS = re.compile(r"^Process [\w:-]+:\s*$")
-"""Python announces the traceback of a child process; the message before it ends here."""
+_NEXT_PROCESS = re.compile(
+    r"^Process [\w:-]+:\s*$|^RuntimeError: (?:[Rr]ank \d+ scheduler (?:died|is dead)|Engine core initialization failed)"
+)
+"""Python announces the traceback of a child process, or its parent says that it died: the message before ends here."""
 _MESSAGE_LINES = 12
 _MESSAGE_CHARS = 4000
 _LOW_INFORMATION = ("CalledProcessError", "KeyError", "AttributeError", "Empty", "StopIteration", "BlockingIOError")

@@ -51,3 +51,14 @@ def test_frames_as_people_shorten_them_are_read() -> None:
 )
 def test_a_line_that_only_begins_a_sentence_goes_on(message: str, said: str) -> None:
     assert headline(message) == said
+
+
+def test_what_the_parent_says_below_an_exception_is_no_part_of_its_message() -> None:
+    run = only(
+        '  File "python/sglang/srt/layers/cp/utils.py", line 91, in f\n'
+        "    from sglang.srt.layers.dp_attention import g\n"
+        "ImportError: cannot import name 'g' from 'sglang.srt.layers.dp_attention'\n"
+        "RuntimeError: Rank 0 scheduler died during initialization (exit code: -3)\n"
+    )
+    assert run.failure is not None
+    assert (run.failure.exception, run.failure.kind) == ("ImportError", "exception")
