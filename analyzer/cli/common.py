@@ -158,7 +158,7 @@ def finish(
 
 def exit_status(report: Report, fail_on: str, baseline: Path | None = None) -> int:
     """0 nothing at or above ``fail_on``, 1 something, 3 nothing recognised in the input."""
-    from analyzer.report.model import SEVERITIES
+    from analyzer.diagnosis.judgement import reaches
 
     if not report.runs or not any(i.recognised_lines for i in report.inputs):
         return 3
@@ -169,4 +169,4 @@ def exit_status(report: Report, fail_on: str, baseline: Path | None = None) -> i
 
         report = without_known(report, baseline)
     worst = report.worst()
-    return int(worst is not None and SEVERITIES.index(worst) <= SEVERITIES.index(fail_on))
+    return int(worst is not None and reaches([worst], fail_on))

@@ -13,7 +13,7 @@ import typer
 from analyzer.cli.common import FailOn
 
 
-def inspect_command(
+def command(
     model_dir: Annotated[Path, typer.Argument(help="The model's folder, or a GGUF file.")],
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     tp: Annotated[int, typer.Option("--tp", min=1, help="Tensor-parallel size.")] = 1,
@@ -29,6 +29,7 @@ def inspect_command(
     tensors: Annotated[bool, typer.Option("--tensors", help="List every tensor instead.")] = False,
     fail_on: FailOn = "critical",
 ) -> int:
+    from analyzer.diagnosis.judgement import reaches
     from analyzer.planning.inspection import Serving, document, inspect
 
     serving = Serving(engine, version, tp, pp, ep, dp_attention, kv_dtype, ssm_dtype, draft_tokens)
@@ -48,9 +49,4 @@ def inspect_command(
         from analyzer.planning.paper import print_sheet
 
         print_sheet(lambda sheet: write(inspection, sheet))
-    from analyzer.planning.paper import exit_status
-
-    return exit_status([f.severity for f in inspection.findings], fail_on)
-
-
-command = inspect_command
+    return int(reaches((f.severity for f in inspection.findings), fail_on))

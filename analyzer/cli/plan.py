@@ -17,7 +17,7 @@ from analyzer.errors import UserError
 CONTEXT_SETTINGS: dict[str, Any] = {"ignore_unknown_options": True, "allow_interspersed_args": True}
 
 
-def plan_command(
+def command(
     words: Annotated[list[str], typer.Argument(metavar="MODEL_DIR [ENGINE FLAGS]...")],
     engine: Annotated[Literal["sglang", "vllm"], typer.Option("--engine", help="The engine.")],
     gpu_memory: Annotated[str, typer.Option("--gpu-memory", help="Memory of one device, like 80GiB (nvidia-smi).")],
@@ -39,9 +39,9 @@ def plan_command(
     json: Annotated[bool, typer.Option("--json", help="Print one JSON document.")] = False,
     fail_on: FailOn = "critical",
 ) -> int:
+    from analyzer.diagnosis.judgement import reaches
     from analyzer.planning.command import launch_of, target_of
     from analyzer.planning.forecast import document, forecast, judge
-    from analyzer.planning.paper import exit_status
 
     launch = launch_of(engine, version, gpu_memory, words, draft_dir=draft_dir, taken=taken, weights=weights)
     if like is not None:
@@ -76,7 +76,4 @@ def plan_command(
         if target is not None:
             print_sheet(lambda sheet: write_answer(answer, target, sheet))
     severities = [f.severity for f in judgement.findings]
-    return exit_status([*severities, *(["critical"] if found.trouble else [])], fail_on)
-
-
-command = plan_command
+    return int(reaches([*severities, *(["critical"] if found.trouble else [])], fail_on))

@@ -9,11 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 from analyzer.diagnosis.causes import BENIGN, CAUSES, RUNTIME, STARTUP, TOPICS
 from analyzer.diagnosis.check import Scope, boolean, infer, unguarded
 from analyzer.diagnosis.expression import ExpressionError, parse
+from analyzer.diagnosis.judgement import Confidence, Severity
 from analyzer.diagnosis.model import Choice, RuleFile, validate
 from analyzer.diagnosis.nodes import Node, children, walk
 from analyzer.diagnosis.patterns import PatternError, compile_pattern
@@ -183,7 +184,7 @@ class _Compiler:
 
     def _choices(self, place: str, given: Any) -> list[list[Any]]:
         """``[condition or None, value]`` pairs; the first that holds counts."""
-        allowed = {"severity": ("critical", "warning", "info"), "confidence": ("proved", "likely", "possible")}[place]
+        allowed = get_args({"severity": Severity, "confidence": Confidence}[place])
         pairs = self._pairs(place, given)
         for _, value in pairs:
             if value not in allowed:

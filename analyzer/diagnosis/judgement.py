@@ -2,11 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Literal, TypeAlias, get_args
 
 from analyzer.run.facts import Where
 
-SEVERITIES = ("critical", "warning", "info")
+Severity: TypeAlias = Literal["critical", "warning", "info"]
+Confidence: TypeAlias = Literal["proved", "likely", "possible"]
+SEVERITIES: tuple[Severity, ...] = get_args(Severity)
+"""The gravest first."""
+
+
+def reaches(severities: Iterable[str], limit: str) -> bool:
+    """Whether one of ``severities`` is at least as grave as ``limit``; none reaches ``never``."""
+    return limit != "never" and not set(SEVERITIES[: SEVERITIES.index(limit) + 1]).isdisjoint(severities)
 
 
 @dataclass(slots=True)

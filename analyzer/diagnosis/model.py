@@ -6,6 +6,8 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
+from analyzer.diagnosis.judgement import Confidence, Severity
+
 
 def _to_text(value: Any) -> Any:
     """Expressions such as ``when: true`` or ``healthy: {x: 0.9}`` may be written as bare YAML values."""
@@ -16,8 +18,6 @@ def _to_text(value: Any) -> Any:
 
 Expression = Annotated[str, BeforeValidator(_to_text), Field(max_length=4_000)]
 Text = Annotated[str, Field(max_length=4_000)]
-Severity = Literal["critical", "warning", "info"]
-Confidence = Literal["proved", "likely", "possible"]
 
 
 class Strict(BaseModel):

@@ -76,11 +76,10 @@ def run_audit(
             _say(f"nothing recognised in {several(len(result.errors), 'file')}", result)
             return 3
         if fail_on != "never":
-            from analyzer.report.model import SEVERITIES
+            from analyzer.diagnosis.judgement import reaches
 
-            wanted = set(SEVERITIES[: SEVERITIES.index(fail_on) + 1])
-            severities = set(load(folder, "findings")["severity"])
-            return int(bool(wanted & severities) or ("critical" in wanted and summary.totals["failed"] > 0))
+            failed = ["critical"] if summary.totals["failed"] else []
+            return int(reaches([*load(folder, "findings")["severity"].unique(), *failed], fail_on))
     return 0
 
 

@@ -1,10 +1,9 @@
-"""What the pages of this package share: printing a sheet of cleaned text, and the exit status."""
+"""How the pages of this package are printed: a sheet of cleaned text."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 
-from analyzer.report.model import SEVERITIES
 from analyzer.report.sheet import Sheet
 
 WIDEST = 110
@@ -22,11 +21,3 @@ def print_sheet(write: Callable[[Sheet], None]) -> None:
     sheet.lines = [[piece if isinstance(piece, str) else (clean(piece[0]), piece[1]) for piece in line]
                    for line in sheet.lines]  # fmt: skip
     sheet.print(console)
-
-
-def exit_status(severities: Iterable[str], fail_on: str) -> int:
-    """0 nothing at or above ``fail_on``, else 1 (contract.md)."""
-    if fail_on == "never":
-        return 0
-    limit = SEVERITIES.index(fail_on)
-    return int(any(SEVERITIES.index(severity) <= limit for severity in severities))

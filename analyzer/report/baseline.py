@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
+from analyzer.diagnosis.judgement import SEVERITIES
 from analyzer.errors import UserError
 from analyzer.report.model import Finding, Report, RunReport
 
@@ -38,8 +39,6 @@ def without_known(report: Report, baseline: Path) -> Report:
 
 
 def _keys(run: RunReport, finding: Finding) -> list[tuple[str | None, str, str, str]]:
-    from analyzer.report.model import SEVERITIES
-
     rank = SEVERITIES.index(finding.severity) if finding.severity in SEVERITIES else 0
     return [(run.engine, finding.rule, finding.cause, severity) for severity in SEVERITIES[rank:]]
 

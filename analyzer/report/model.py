@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
+from analyzer.diagnosis.judgement import SEVERITIES
 from analyzer.units import several
 
 SCHEMA = "kvautopsy.report/1"
-SEVERITIES = ("critical", "warning", "info")
 
 
 @dataclass(slots=True)

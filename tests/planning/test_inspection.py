@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from analyzer.cli.inspect import inspect_command
+from analyzer.cli.inspect import command
 from analyzer.evidence.model_dir import inspect_model
 from analyzer.evidence.model_facts import model_facts
 from analyzer.planning.inspection import Serving, document, inspect
@@ -68,9 +68,9 @@ def test_page_fits_the_width(package: Path, width: int) -> None:
 
 
 def test_command_prints_json_and_returns_the_contract_status(package: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert inspect_command(package, json=True) == 0
+    assert command(package, json=True) == 0
     assert json.loads(capsys.readouterr().out)["schema"] == "kvautopsy.model/1"
-    assert inspect_command(package, fail_on="info") == 1
+    assert command(package, fail_on="info") == 1
 
 
 def test_rules_on_the_package_with_the_other_prefix(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -81,7 +81,7 @@ def test_rules_on_the_package_with_the_other_prefix(tmp_path: Path, capsys: pyte
     assert found["MP002"].explained_by == "MP001"
     assert "model.layers.0.linear_attn.in_proj_qkv" in found["MP001"].summary
     assert "MP006" in found  # in_proj_a and in_proj_b have 48 outputs and are packed
-    assert inspect_command(folder) == 1
+    assert command(folder) == 1
     page = capsys.readouterr().out
     assert "MP001" in page and "\x1b" not in page
 
@@ -89,7 +89,7 @@ def test_rules_on_the_package_with_the_other_prefix(tmp_path: Path, capsys: pyte
 def test_hostile_names_do_not_reach_the_terminal(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     folder = hybrid(tmp_path / "m", layers=4, method="", extra=[("a\x1b[31m\u202e.weight", "BF16", (2, 2))])
     edit_json(folder / "config.json", lambda c: c.update(architectures=["X\x1b]0;title\x07"]))
-    inspect_command(folder)
-    inspect_command(folder, tensors=True)
+    command(folder)
+    command(folder, tensors=True)
     out = capsys.readouterr().out
     assert "\x1b" not in out and "\u202e" not in out and "\x07" not in out
