@@ -143,23 +143,26 @@ def _sentence(text: str) -> str:
 def _cap(run: RunReport, cap: Finding | None) -> str:
     running = view.number_of(run, "limit.running")
     if cap is not None and running is not None and cap.cause.startswith("cap-") and cap.confidence == "proved":
-        return f"{_requests(running)} can run at once: {_lowered(cap.title)}"
+        return f"{_at_most(running)}: {_lowered(cap.title)}"
     if cap is not None:
         return _hedged(cap)
     if running is None:
         return ""
     bound = view.BOUND.get(str(view.value_of(run, "limit.bound_by") or ""), "")
-    return f"{_requests(running)} can run at once" + (f", set by {bound}" if bound else "")
+    return _at_most(running) + (f", a limit set by {bound}" if bound else "")
 
 
-def _requests(number: float) -> str:
-    return "1 request" if number == 1 else f"{number:,.0f} requests"
+def _at_most(running: float) -> str:
+    """The scheduler's limit: how many requests the pool holds is another matter."""
+    return "At most 1 request runs at a time" if running == 1 else f"At most {running:,.0f} requests run at once"
 
 
 def _without_pool(run: RunReport, stage: str) -> str:
     where = {"graphs": _WARMING, "weights": _LOADING}.get(stage) or _STAGES.get(stage, "")
     if stage == "graphs" and view.number_of(run, "engine.init_seconds") is not None:
         where = "after the engine was up"
+    if stage == "pool" and view.number_of(run, "free.after_pool") is not None:
+        return "The log ends after the pool was made; its size is not in it"
     if run.outcome in ("serving", "degraded"):
         return "The server serves; the log does not show its pool"
     if run.outcome == "stopped":

@@ -90,3 +90,14 @@ def test_what_pytorch_says_and_what_both_engines_say_tells_neither() -> None:
     )
     assert only(oom).engine is None
     assert only(unknown).engine is None
+
+
+def test_the_allocators_sentence_alone_is_a_failure() -> None:
+    text = (
+        "Load weight begin. avail mem=17.81 GB\n"
+        "NPU out of memory. Tried to allocate 296.00 MiB\n"
+        "  (NPU 10; 61.27 GiB total; 17.36 GiB allocated; 183 MiB free)\n"
+    )
+    run = only(text)
+    assert (run.engine, run.outcome) == ("sglang", "crashed at startup")
+    assert only("Process freetoken-TP0-scheduler:\nTraceback (most recent call last):\nRuntimeError: x\n").engine is None
