@@ -121,7 +121,8 @@ def _price_rest(
         alone = healthy({})
         mended = _solve(model, alone) if alone is not None else None
         if mended is None:
-            prices[index] = Price(note="the sizing formula of this version has no such input, or the log lacks it")
+            note = "not priced: the sizing formula of this version has no such input, or the log lacks it"
+            prices[index] = Price(note=note)
         elif mended - base >= NOISE:
             prices[index] = Price(0.0, pool + observed - base, "mended by the findings before it, too")
         elif mended - base > -NOISE:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from analyzer.report import view
+from analyzer.report.charts import charts_of
 from analyzer.report.html_charts import series, waterfall
 from analyzer.report.markup import Html, asset, el, join, page
 from analyzer.report.model import Evidence, Finding, InputSummary, Report, RunReport, UndecidedRow
@@ -250,7 +251,7 @@ def _proof(proof: Evidence, lines: Sequence[int], run: RunReport) -> Html:
 
 
 def _charts(run: RunReport) -> Html | None:
-    charts = view.charts_of(run)
+    charts = charts_of(run)
     if not charts:
         return None
     count = run.series.get("samples")

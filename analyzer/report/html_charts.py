@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 
 from analyzer.report import view
+from analyzer.report.charts import Chart, figure
 from analyzer.report.markup import Html, el, join
 from analyzer.report.model import LedgerRow
 from analyzer.units import GIB, show_bytes
@@ -85,7 +86,7 @@ def _key(rows: Sequence[LedgerRow]) -> Html:
     return el("p", *swatches, class_="key")
 
 
-def series(charts: Sequence[view.Chart]) -> Html:
+def series(charts: Sequence[Chart]) -> Html:
     """All time series of a run, on one common range that the page's script can zoom."""
     times = charts[0].times
     known = [t for t in times if t is not None]
@@ -112,12 +113,12 @@ def series(charts: Sequence[view.Chart]) -> Html:
     )
 
 
-def _figure(chart: view.Chart, all_xs: Sequence[float]) -> Html:
+def _figure(chart: Chart, all_xs: Sequence[float]) -> Html:
     known = [(x, v) for x, v in zip(all_xs, chart.values, strict=True) if v is not None]
     xs, values = [round(x, 2) for x, _ in known], [round(v, 4) for _, v in known]
     top = chart.high if chart.high > 0 else 1.0
     drawn = [(x, 96 - 90 * min(max(v, 0.0) / top, 1.0)) for x, v in known]
-    low, mean, high, last = (view.figure(v, chart.unit) for v in (chart.low, chart.mean, chart.high, chart.last))
+    low, mean, high, last = (figure(v, chart.unit) for v in (chart.low, chart.mean, chart.high, chart.last))
     summary = f"{low} to {high}, mean {mean}, last {last}"
     drawing = el(
         "svg",

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable, Sequence
 
 from analyzer.report import view
+from analyzer.report.charts import charts_of, figure
 from analyzer.report.model import Evidence, Finding, Report, RunReport
 from analyzer.report.overview import listed
 from analyzer.report.sheet import bar, clip
@@ -184,8 +185,8 @@ def _quote(proof: Evidence, lines: Sequence[int], run: RunReport) -> str:
 
 def _series(run: RunReport) -> str:
     rows = ["| metric | low | mean | high | last |", "| --- | --: | --: | --: | --: |"]
-    for chart in view.charts_of(run):
-        figures = [view.figure(v, chart.unit) for v in (chart.low, chart.mean, chart.high, chart.last)]
+    for chart in charts_of(run):
+        figures = [figure(v, chart.unit) for v in (chart.low, chart.mean, chart.high, chart.last)]
         rows.append(f"| {plain(chart.label)} | " + " | ".join(figures) + " |")
     return "### While serving\n\n" + "\n".join(rows) if len(rows) > 2 else ""
 

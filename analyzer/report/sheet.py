@@ -73,6 +73,12 @@ def wrap(text: str, width: int) -> Iterator[str]:
         yield line
 
 
+def fitted(text: str, width: int, most: int) -> list[str]:
+    """``text`` in at most ``most`` rows of ``width`` columns, of which the last is clipped; none for an empty text."""
+    rows = list(wrap(text, width)) if text else []
+    return rows if len(rows) <= most else [*rows[: most - 1], clip(" ".join(rows[most - 1 :]), width)]
+
+
 def _head(word: str, width: int) -> str:
     used = 0
     for index, char in enumerate(word):

@@ -6,9 +6,10 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from analyzer.report import view
+from analyzer.report.charts import charts_of, figure
 from analyzer.report.model import Evidence, Finding, Report, RunReport
 from analyzer.report.overview import OUTCOMES, write_inputs, write_table
-from analyzer.report.sheet import Piece, Sheet, bar, cells, clip, clip_path, sparkline, wrap
+from analyzer.report.sheet import Piece, Sheet, bar, cells, clip, clip_path, fitted, sparkline, wrap
 from analyzer.report.titles import ledger_title
 from analyzer.units import GIB
 
@@ -19,6 +20,8 @@ MAX_WIDTH = 110
 PROOFS = 4
 QUOTED = 3
 """Rows of one quote."""
+MESSAGE_ROWS = 6
+"""Rows of a failure's message that no finding quotes."""
 UNKNOWN = 6
 CHOICES = 5
 """Findings that are mere information, more of which are only counted."""
@@ -118,13 +121,13 @@ def _failure(run: RunReport, sheet: Sheet) -> Finding | None:
     if failure is None:
         return None
     sheet.add(("WHAT FAILED", "bold red"))
-    place = view.place_of_failure(failure, 4)
+    place = view.place_of_failure(failure, 2)
     head, lines = clip(failure.exception or failure.cause, sheet.width - 24), view.lines_text(failure.lines)
     room = max(sheet.width - cells(head) - cells(lines) - 7, 20)
     left: list[Piece] = [("  " + head, "bold"), (f"   {clip(place, room)}" if place else "", "dim")]
     sheet.ends(left, [(lines, "dim")])
-    if message := view.message_of(run):
-        sheet.text(message[:600], 4)
+    for row in fitted(view.message_of(run), sheet.width - 4, MESSAGE_ROWS):
+        sheet.add("    ", row)
     if failure.frame:
         sheet.text(f"at {failure.frame}", 4, "dim")
     finding = view.blamed(run)
@@ -289,16 +292,14 @@ def _proof(proof: Evidence, lines: Sequence[int], sheet: Sheet, run: RunReport) 
     head = f"     {quote} {place}  "
     room = max(sheet.width - cells(head), 20)
     text = " ".join(proof.text.split())
-    rows = [clip(text, room)] if view.is_dump(text) else list(wrap(text, room))
-    if len(rows) > QUOTED:
-        rows[QUOTED - 1 :] = [clip(" ".join(rows[QUOTED - 1 :]), room)]
+    rows = fitted(text, room, 1 if view.is_dump(text) else QUOTED)
     sheet.add((head, "dim"), (rows[0], "italic"))
     for more in rows[1:]:
         sheet.add((f"     {quote}{' ' * (cells(head) - 6)}", "dim"), (more, "italic"))
 
 
 def _series(run: RunReport, sheet: Sheet) -> None:
-    charts = view.charts_of(run)
+    charts = charts_of(run)
     if not charts:
         return
     count = run.series.get("samples")
@@ -311,7 +312,7 @@ def _series(run: RunReport, sheet: Sheet) -> None:
             if len(chart.values) >= SPARKS
             else ""
         )
-        low, high, last = (view.figure(v, chart.unit) for v in (chart.low, chart.high, chart.last))
+        low, high, last = (figure(v, chart.unit) for v in (chart.low, chart.high, chart.last))
         span, end = (f"{low} .. {high}", f", last {last}") if low != high else (low, "")
         sheet.add(f"  {chart.label:<14}", (f"{drawn:<{max(width, 12)}}  " if drawn else "", "cyan"), span, (end, "dim"))
     retractions = run.series.get("retractions")

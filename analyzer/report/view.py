@@ -30,21 +30,6 @@ class Said:
     lines: list[int] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Chart:
-    """One metric over the run. ``values`` may hold None where a line lacked it; ``times`` are seconds or None."""
-
-    name: str
-    label: str
-    unit: str
-    values: list[float | None]
-    times: list[float | None]
-    low: float
-    mean: float
-    high: float
-    last: float
-
-
 def engine_of(run: RunReport) -> str:
     """``SGLang 0.5.14-0.5.17 (from line shapes)``."""
     name = ENGINES.get(run.engine or "", run.engine or "unknown engine")
@@ -234,7 +219,8 @@ def ledger_total(rows: Sequence[LedgerRow]) -> float:
 def place_of_failure(failure: FailureRow, most: int) -> str:
     """Process, at ``most`` so many of its ranks, and stage of a failure; what says the same twice is said once."""
     ranks = [rank for rank in failure.ranks if rank != failure.process]
-    return ", ".join(part for part in (failure.process, " ".join(ranks[:most]), failure.stage) if part)
+    more = f"{len(ranks) - most} more" if len(ranks) > most else ""
+    return ", ".join(part for part in (failure.process, *ranks[:most], more, failure.stage) if part)
 
 
 def is_dump(text: str) -> bool:
@@ -346,47 +332,6 @@ def blamed(run: RunReport) -> Finding | None:
     if failure is None or not failure.rule:
         return None
     return next((f for f in run.findings if f.rule == failure.rule and f.cause == failure.cause), None)
-
-
-_CHARTS = {
-    "running": ("running", "requests"), "queued": ("waiting", "requests"), "usage": ("pool usage", "fraction"),
-    "state_usage": ("state usage", "fraction"), "accept_length": ("accept length", "ratio"),
-    "decode_rate": ("tokens/s", "rate"),
-}  # fmt: skip
-
-
-def charts_of(run: RunReport) -> list[Chart]:
-    """The metrics of the run's series that can be drawn."""
-    points = run.series.get("points")
-    if not isinstance(points, dict):
-        return []
-    times = _numbers(points.get("time"))
-    charts = []
-    for name, (label, unit) in _CHARTS.items():
-        values, stat = _numbers(points.get(name)), run.series.get(name)
-        known = [v for v in values if v is not None]
-        if not known or len(values) != len(times):
-            continue
-        stat = stat if isinstance(stat, dict) else {}
-        low, high, last = (
-            float(stat.get(k, d)) for k, d in (("min", min(known)), ("max", max(known)), ("last", known[-1]))
-        )
-        mean = float(stat.get("mean", sum(known) / len(known)))
-        charts.append(Chart(name, label, unit, values, times, low, mean, high, last))
-    return charts
-
-
-def _numbers(values: object) -> list[float | None]:
-    if not isinstance(values, list | tuple):
-        return []
-    return [float(v) if isinstance(v, int | float) and not isinstance(v, bool) else None for v in values]
-
-
-def figure(value: float, unit: str) -> str:
-    """A figure of a chart: fractions as per cent, the rest short."""
-    if unit == "fraction":
-        return f"{100 * value:.0f} %"
-    return f"{value:,.0f}" if value >= 100 or float(value).is_integer() else f"{value:.2f}"
 
 
 def arguments_of(run: RunReport) -> list[tuple[str, str]]:

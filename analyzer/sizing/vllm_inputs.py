@@ -353,7 +353,10 @@ def _formula(run: Run, ledger: tuple[str, ...] | None, source: str, step: str) -
     if not step:
         return f"vllm {label(run)}: ({start}) / bytes per token"
     tokens = "blocks // groups x block" if "blocks" in step else "concurrency x context"
-    return f"vllm {label(run)}: {start}; {tokens}" if ledger is not None else f"vllm {label(run)}: {tokens}"
+    if ledger is not None:
+        return f"vllm {label(run)}: {start}; {tokens}"
+    unchecked = "" if "blocks" in step else ", both as printed, so this is no check of the memory"
+    return f"vllm {label(run)}: {tokens}{unchecked}"
 
 
 def _margin(draft: _Draft) -> float:

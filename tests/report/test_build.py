@@ -92,12 +92,12 @@ def test_a_proof_stands_among_the_recognised_lines_around_it() -> None:
         (
             {"pool__tokens": 1000, "limit__running": 45, "limit__bound_by": "state-slots"},
             [],
-            "The pool holds 1,000 tokens. 45 requests can run at once, set by state slots. No rule found",
+            "The pool holds 1,000 tokens. At most 45 requests run at once, a limit set by state slots. No rule found",
         ),
         (
             {"pool__tokens": 1000, "limit__running": 45},
             [finding("cap-state-slots", severity="warning", title="Slots cap it")],
-            "The pool holds 1,000 tokens. 45 requests can run at once: slots cap it.",
+            "The pool holds 1,000 tokens. At most 45 requests run at once: slots cap it.",
         ),
         ({}, [], "The server serves; the log does not show its pool."),
     ],
