@@ -219,7 +219,7 @@ class Peeler:
         match = _pattern("quote").match(text)
         assert match
         rest = text[match.end() :]
-        if self._quoted or _pattern("start").match(rest) or _pattern("frame").match(rest):
+        if self._quoted or any(_pattern(name).match(rest) for name in ("start", "frame", "time")):
             self._quoted = True
             return rest
         return None

@@ -8,6 +8,7 @@ from typing import Protocol
 
 from analyzer.events import Event
 from analyzer.framing.record import Record
+from analyzer.run.facts import Where
 from analyzer.run.model import STAGES
 
 BANNER, GIVEN, ARGUMENTS, ENGINE, COMMAND, PREAMBLE = "banner", "given", "arguments", "engine", "command", "preamble"
@@ -44,6 +45,7 @@ class Progress(Protocol):
     marks: dict[str, Mark]
     nodes: set[Node]
     order: int
+    stages: dict[str, Where]
 
     @property
     def ended(self) -> bool: ...
@@ -90,7 +92,7 @@ def begins_run(mark: str, record: Record, run: Progress, node: Node | None = Non
     reached = STAGES.index(run.stage) if run.stage else 0
     before = run.marks.get(mark)
     if mark == GIVEN:
-        return before is not None and run.ended
+        return run.ended and (before is not None or "shutdown" in run.stages)
     if mark == BANNER:
         if before is None:
             return run.ended or reached >= STAGES.index("weights") or ENGINE in run.marks

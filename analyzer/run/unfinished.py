@@ -74,7 +74,7 @@ class Unfinished:
         step, begins = found
         if event.kind == _REPEATED and self._latest > step:
             return
-        self._latest = max(self._latest, step)
+        self._latest = max(self._latest, step if begins else step + 1)
         rank = _ANY_RANK if step in _FRONT_END else event.rank
         for key in [k for k in self._open if k[0] < step and k[1] in (rank, _ANY_RANK)]:
             del self._open[key]  # a later step has begun: the earlier one ended, whether or not its line is here

@@ -684,3 +684,28 @@ def test_a_parent_that_lost_a_child_tells_of_it_and_not_why(code: int, kind: str
 )  # fmt: skip
 def test_the_offline_interface_is_ready_with_its_last_line(line: str, outcome: str) -> None:
     assert only(UP + line + " Supported tasks: ['generate']\n").outcome == outcome
+
+
+def test_a_front_end_that_waits_for_its_engine_shows_a_start_under_way() -> None:
+    wait = "(APIServer pid=1) DEBUG 08-09 20:55:{:02} [v1/engine/utils.py:1262] Waiting for 1 local, 0 remote core engine proc(s) to start.\n"
+    run = only("".join(wait.format(second) for second in (10, 20, 30)))
+    assert run.outcome == "starting"
+    assert run.facts.value("end.unfinished") == "waiting for the engine's process"
+    assert run.facts.value("end.waited") == pytest.approx(20.0)
+    load = "(EngineCore pid=6) INFO 08-09 20:55:12 [gpu_model_runner.py:4820] Starting to load model /m...\n"
+    assert only(wait.format(10) + load + wait.format(20)).facts.value("end.unfinished") is None
+
+
+def test_a_bar_of_the_capture_shows_that_it_is_under_way() -> None:
+    bar = "Capturing CUDA graphs (mixed prefill-decode, PIECEWISE):  73%|███████▎  | 37/51 [00:04<00:01,  8.41it/s]\n"
+    sized = "INFO 10-20 00:02:34 [kv_cache_utils.py:864] GPU KV cache size: 78,800 tokens\n"
+    run = only(sized + bar)
+    assert run.facts.value("end.unfinished") == "capturing graphs"
+    done = "INFO 10-20 00:02:39 [gpu_model_runner.py:6046] Graph capturing finished in 3 secs, took 0.17 GiB\n"
+    assert run.outcome == "starting" and only(sized + bar + done).facts.value("end.unfinished") is None
+
+
+def test_arguments_after_an_orderly_stop_begin_another_run() -> None:
+    stop = "(EngineCore pid=121171) INFO 09-07 00:19:33 [core.py:1350] [shutdown] EngineCore: trigger received signal=SIGTERM\n"
+    given = "INFO 09-07 00:19:44 [api_utils.py:286] non-default args: {'max_model_len': 4096, 'model': '/m'}\n"
+    assert [run.outcome for run in folded(stop + given)] == ["stopped", "starting"]
