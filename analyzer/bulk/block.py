@@ -21,7 +21,6 @@ from analyzer.events import Event
 from analyzer.framing.record import Record
 from analyzer.run.building import Building
 from analyzer.run.facts import Where
-from analyzer.run.plan import plan_of
 from analyzer.run.sglang import SglangFolder
 
 if TYPE_CHECKING:
@@ -208,8 +207,8 @@ class Block(Rows):
 
     def _watch(self, record: Record, event: Event | None) -> None:
         """Folds what came before a line that goes into the same series, or may be the last one that is kept."""
-        dense = event is not None and plan_of(event.engine, event.kind).dense and event.kind != ACCESS
-        if dense or self._is_tight(event):
+        effect = effects.effect_of(event.engine, event.kind) if event is not None else ""
+        if effect not in ("", ACCESS) or self._is_tight(event):
             self._fold(record.line - self.base)
 
     def _is_tight(self, event: Event | None) -> bool:
