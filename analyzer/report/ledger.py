@@ -125,6 +125,8 @@ def _sglang(rank: _Rank) -> Iterable[LedgerRow]:
         if rest > SMALL:
             known = "weights.loaded" in rank.facts
             item, note = ("other", "tables, workspaces") if known else ("weights, other", "no line tells the weights")
+            if known and "pool.tokens" in rank.facts and "pool.bytes" not in rank.facts:
+                item, note = "pool, other", "no line tells the bytes of the pool"
             lines = rank.lines("gpu.free_before_load")
             rows.append(LedgerRow(rank.rank, item, rest, lines, f"not itemised: {note}", "unknown"))
     yield from rows

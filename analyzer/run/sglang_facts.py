@@ -242,8 +242,8 @@ def _unprinted_pool(folder: SglangFolder, facts: Facts, rank: str, log: RankLog)
     The table of requests, (N + 1) rows of the context length at 4 bytes, is taken off.
     """
     loaded = next((load for load in reversed(log.loads) if load.after is not None and load.end is not None), None)
-    if loaded is None or loaded.after is None or loaded.end is None or not log.ends:
-        return
+    if loaded is None or loaded.after is None or loaded.end is None or not log.ends or loaded.used is not None:
+        return  # a version whose line of weights tells the memory used has a line for the pool: it was cut here
     free, record = log.ends[0]
     taken = loaded.after - free
     if (summary := folder.of("pool_summary")) is not None:

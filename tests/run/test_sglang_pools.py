@@ -51,3 +51,12 @@ def test_the_summary_ends_the_allocation_too() -> None:
     run = only(text)
     assert "end.unfinished" not in run.facts
     assert run.facts.value("pool.bytes") == pytest.approx(39.96 * 1024**3)
+
+
+def test_a_pool_whose_line_was_cut_is_not_reckoned_from_free_memory() -> None:
+    """It may hold recurrent state as well: only versions that print no line for a pool are read so."""
+    ends = "Memory pool end. avail mem=12.13 GB\n"
+    new = "Load weight end. elapsed=1.0 s, type=Qwen3_5ForCausalLM, avail mem=24.12 GB, mem usage=17.17 GB.\n"
+    old = "Load weight end. type=Qwen2ForCausalLM, dtype=torch.bfloat16, avail mem=24.12 GB\n"
+    assert only(new + ends).facts.value("pool.bytes") is None
+    assert only(old + ends).facts.value("pool.bytes") == pytest.approx(11.99 * 1024**3)
