@@ -81,6 +81,11 @@ def number_or_text(text: str) -> int | float | str:
     return text
 
 
+def number_or_none(value: object) -> float | None:
+    """``value`` as a number, None if it is none; a truth value is no number."""
+    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
 def several(number: int, noun: str) -> str:
     """``1 run``, ``1,200 runs``: a number with its noun."""
     return f"{number:,} {noun}{'s' * (number != 1)}"

@@ -60,8 +60,8 @@ def price(findings: Sequence[Healthy | None], run: Run, model: SizingModel | Non
     unpriced = Bill([Price() for _ in findings])
     if not any(findings):
         return unpriced
-    observed = run.facts.value("pool.tokens")
-    if isinstance(observed, bool) or not isinstance(observed, int | float) or observed <= 0:
+    observed = run.facts.number("pool.tokens")
+    if observed is None or observed <= 0:
         unpriced.note = "costs are not priced: the log does not say how large the pool is"
         return unpriced
     base = _solve(model, {}) if model is not None else None
@@ -72,7 +72,7 @@ def price(findings: Sequence[Healthy | None], run: Run, model: SizingModel | Non
     if error > max(TOLERANCE, model.margin):
         unpriced.note = f"costs are not priced: the sizing formula gives {base:,.0f} tokens, {error:.1%} off the pool"
         return unpriced
-    return _bill(findings, model, base, float(observed), tiers or [0] * len(findings))
+    return _bill(findings, model, base, observed, tiers or [0] * len(findings))
 
 
 def _bill(

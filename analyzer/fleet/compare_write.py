@@ -13,7 +13,6 @@ from analyzer.whole import write_whole
 _ENDINGS = {
     ".html": "html", ".htm": "html", ".md": "markdown", ".markdown": "markdown", ".json": "json", ".txt": "text"
 }  # fmt: skip
-WIDTH = 100
 
 
 def format_of(path: Path) -> str:
@@ -41,7 +40,7 @@ def render(results: Sequence[Comparison], form: str) -> str:
 
     from rich.console import Console
 
-    from analyzer.fleet.show_compare import print_comparison
+    from analyzer.fleet.show_compare import WIDTH, print_comparison
 
     out = io.StringIO()
     for result in results:

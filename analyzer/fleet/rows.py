@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from analyzer.report.model import Report, RunReport
+from analyzer.units import number_or_none
 
 Row = dict[str, Any]
 
@@ -82,10 +83,6 @@ def flags_of(run: RunReport) -> str:
     return json.dumps({k: v for k, v in given.items() if v not in (None, "None")}, sort_keys=True, default=str)
 
 
-def _number(value: Any) -> float | None:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
 def _run_row(run: RunReport) -> Row:
     low, high = (run.version_range or ["", ""])[:2]
     main = next((f for f in run.findings if f.severity != "info"), None)
@@ -103,7 +100,7 @@ def _run_row(run: RunReport) -> Row:
         "sizing_error": run.sizing.error if run.sizing else None, "flags": flags_of(run),
     }  # fmt: skip
     for name in NUMBERS:
-        row[name.replace(".", "_")] = _number(run.facts[name].value) if name in run.facts else None
+        row[name.replace(".", "_")] = number_or_none(run.facts[name].value) if name in run.facts else None
     for name in NAMES:
         row[name.replace(".", "_")] = str(run.facts[name].value) if name in run.facts else None
     return row
@@ -112,7 +109,7 @@ def _run_row(run: RunReport) -> Row:
 def _rank_rows(run: RunReport) -> Iterator[Row]:
     for name, fact in run.facts.items():
         for rank, value in fact.ranks.items():
-            if (number := _number(value)) is not None:
+            if (number := number_or_none(value)) is not None:
                 yield {"rank": rank, "fact": name, "value": number, "unit": fact.unit}
 
 
@@ -130,7 +127,7 @@ def _series_rows(run: RunReport) -> Iterator[Row]:
     for series, stats in run.series.items():
         if isinstance(stats, dict):
             for stat, value in stats.items():
-                if (number := _number(value)) is not None:
+                if (number := number_or_none(value)) is not None:
                     yield {"series": series, "stat": stat, "value": number}
-        elif (number := _number(stats)) is not None:
+        elif (number := number_or_none(stats)) is not None:
             yield {"series": series, "stat": "value", "value": number}

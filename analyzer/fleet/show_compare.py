@@ -5,11 +5,23 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from analyzer.fleet.compare import Comparison, Difference
-from analyzer.fleet.compare_view import MOST, NO_POOL, cells, name_of, pools_of, steps_of, tables_of
+from analyzer.fleet.compare_view import (
+    MOST,
+    NO_POOL,
+    cells,
+    name_of,
+    pools_of,
+    steps_of,
+    tables_of,
+    verdict_of,
+)
 from analyzer.redact import clean
+from analyzer.report.sheet import wrap
 
 if TYPE_CHECKING:
     from rich.console import Console
+
+WIDTH = 100
 
 
 def print_comparison(result: Comparison, console: Console) -> None:
@@ -19,7 +31,11 @@ def print_comparison(result: Comparison, console: Console) -> None:
         console.print(text, highlight=False, markup=False, soft_wrap=True)
 
     line(f"\nA  {name_of(result.before)}\nB  {name_of(result.after)}\n")
-    line(f"POOL   {pools_of(result)}\n" if result.change is not None else NO_POOL)
+    line(f"POOL   {pools_of(result)}" if result.change is not None else NO_POOL)
+    if result.change is not None:
+        for part in wrap(verdict_of(result), WIDTH - 7):
+            line(f"       {part}")
+        line()
     if result.shares:
         line(f"{'WHY':60}{'tokens':>14}")
         for step in steps_of(result):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, TextIO
 
 from analyzer.live.session import Notice, Session
 from analyzer.redact import clean
+from analyzer.report.styles import SEVERITIES
 from analyzer.units import show, show_bytes
 
 if TYPE_CHECKING:
@@ -18,7 +19,6 @@ if TYPE_CHECKING:
 
 STEPS = ("arguments", "init", "weights", "pool", "graphs", "ready", "serving")
 BARS = "▁▂▃▄▅▆▇█"
-COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 REFRESH = 0.1
 WIDE = 90
 """Columns from which all names of the stages fit."""
@@ -79,7 +79,7 @@ class Screen:
             parts += [*ledger, *load[: max(0, room - len(ledger))]]
         parts.append(Text())
         for notice in self._kept(told):
-            line = Text(f"{notice.severity:8} ", style=COLOURS.get(notice.severity, ""))
+            line = Text(f"{notice.severity:8} ", style=SEVERITIES.get(notice.severity, ""))
             line.append(clean(f"{notice.rule} {notice.text}").strip(), style="default")
             parts.append(line)
         for part in parts:  # one row each: what is wrapped pushes the newest finding off the screen

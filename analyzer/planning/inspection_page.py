@@ -6,9 +6,9 @@ from typing import Any
 
 from analyzer.planning.inspection import Inspection, document
 from analyzer.report.sheet import Sheet, bar
-from analyzer.units import show_bytes
+from analyzer.report.styles import SEVERITIES
+from analyzer.units import several, show_bytes
 
-_COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 _SHORT = {"bfloat16": "BF16", "float32": "FP32", "float16": "FP16"}
 
 
@@ -40,7 +40,7 @@ def _weights(about: dict[str, Any], sheet: Sheet) -> None:
         return
     index = f", index {files['index']}" if files["index"] else ""
     sheet.add(("WEIGHTS", "bold"), f"   {show_bytes(files['tensor_bytes'])} in {files['tensors']:,} tensors, "
-              f"{files['weight_files']} file(s){index}")  # fmt: skip
+              f"{several(files['weight_files'], 'file')}{index}")  # fmt: skip
     most = max(c["bytes"] for c in about["components"].values())
     for name, part in about["components"].items():
         types = ", ".join(f"{t} {show_bytes(b)}" for t, b in sorted(part["dtypes"].items(), key=lambda p: -p[1])[:3])
@@ -119,18 +119,22 @@ def _mtp(about: dict[str, Any], sheet: Sheet) -> None:
         return
     declared = f"{mtp['field']} = {mtp['declared']}" if mtp["field"] else "no field of the config counts them"
     size = about["components"].get("MTP", {}).get("bytes", 0)
-    held = f"{mtp['layers_in_files']} layer(s) in the files, {show_bytes(size)}" if size else "none in the files"
-    held = held if about["files"]["tensors"] else "no weights to compare with"
+    if not about["files"]["tensors"]:
+        held = "no weights to compare with"
+    elif size:
+        held = f"{several(mtp['layers_in_files'], 'layer')} in the files, {show_bytes(size)}"
+    else:
+        held = "none in the files"
     sheet.add(("MTP", "bold"), f"       {declared}; {held}")
     sheet.gap()
 
 
 def _findings(inspection: Inspection, sheet: Sheet) -> None:
     checked = sum(1 for f in inspection.facts if f.name.startswith("package.") and not f.name.endswith("_examples"))
-    sheet.add(("PACKAGE", "bold"), f"   {checked} checks, {len(inspection.findings)} finding(s)")
+    sheet.add(("PACKAGE", "bold"), f"   {several(checked, 'check')}, {several(len(inspection.findings), 'finding')}")
     for finding in inspection.findings:
         sheet.text(f"{finding.title} ({finding.severity}, {finding.confidence})", 9,
-                   first=(f"  {finding.rule}  ", _COLOURS.get(finding.severity, "")))  # fmt: skip
+                   first=(f"  {finding.rule}  ", SEVERITIES.get(finding.severity, "")))  # fmt: skip
         sheet.text(finding.summary, 9)
         if finding.fix:
             sheet.text(f"Fix: {finding.fix}", 9, "green")

@@ -9,7 +9,7 @@ from analyzer.evidence.components import Ranks
 from analyzer.evidence.model_dir import ModelFolder
 from analyzer.run.facts import Fact, Where
 from analyzer.run.vocabulary import spec_of
-from analyzer.units import GIB
+from analyzer.units import GIB, number_or_none
 
 PLACE = "plan"
 SMALL_DEVICE = 70 * GIB
@@ -48,8 +48,8 @@ class Launch:
 
     def number(self, name: str, default: float = 0.0) -> float:
         """The argument ``name`` as a number."""
-        value = self.args.get(name)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
+        value = number_or_none(self.args.get(name))
+        return default if value is None else value
 
     def text(self, name: str) -> str:
         """The argument ``name`` as a text, ``""`` without it."""

@@ -8,7 +8,6 @@ from pathlib import Path
 from analyzer.errors import UserError
 from analyzer.evidence.model_facts import model_facts, serving_arguments
 from analyzer.planning.launch import Launch
-from analyzer.run.facts import Facts
 from analyzer.run.model import Run
 
 
@@ -38,11 +37,6 @@ def like(launch: Launch, log: str) -> Launch:
     return replace(launch, known=known, known_from=Path(log).name)
 
 
-def _number(facts: Facts, name: str) -> float | None:
-    value = facts.value(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
-
-
 def _on_disk(run: Run, launch: Launch) -> float | None:
     facts = {f.name: f.value for f in model_facts(launch.folder, engine=launch.engine, version=launch.version,
                                                    **serving_arguments(run.facts))}  # fmt: skip
@@ -55,19 +49,19 @@ def _on_disk(run: Run, launch: Launch) -> float | None:
 
 def _loading(run: Run, launch: Launch) -> dict[str, float]:
     """Loaded less on disk, if the log is of the same model (otherwise the difference means nothing)."""
-    loaded, on_disk = _number(run.facts, "weights.loaded"), _on_disk(run, launch)
+    loaded, on_disk = run.facts.number("weights.loaded"), _on_disk(run, launch)
     same = loaded is not None and on_disk and 0.97 < loaded / on_disk < 1.3
     return {"loading": max(0.0, loaded - on_disk)} if same and loaded is not None and on_disk else {}
 
 
 def _sglang(run: Run, launch: Launch) -> dict[str, float]:
     known = _loading(run, launch)
-    before = _number(run.facts, "gpu.free_least") or _number(run.facts, "gpu.free_before_load")
+    before = run.facts.number("gpu.free_least") or run.facts.number("gpu.free_before_load")
     if before is not None and 0 <= launch.total - before < 0.1 * launch.total:
         from analyzer.sizing.sglang_inputs import LATE_READING
 
         known["context"] = max(0.0, launch.total - before - LATE_READING)
-    if (graphs := _number(run.facts, "graphs.bytes")) is not None:
+    if (graphs := run.facts.number("graphs.bytes")) is not None:
         known["graphs"] = graphs
     return known
 
@@ -76,8 +70,8 @@ def _vllm(run: Run, launch: Launch) -> dict[str, float]:
     known = _loading(run, launch)
     for name, fact in (("activation", "activation.bytes"), ("non_torch", "non_torch.bytes"),
                        ("graphs", "graphs.applied")):  # fmt: skip
-        if (value := _number(run.facts, fact)) is not None and value > 0:
+        if (value := run.facts.number(fact)) is not None and value > 0:
             known[name] = value
-    if "graphs" not in known and (graphs := _number(run.facts, "graphs.bytes")):
+    if "graphs" not in known and (graphs := run.facts.number("graphs.bytes")):
         known["graphs"] = graphs
     return known

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from analyzer.planning.forecast import Forecast, beyond_model
 from analyzer.report.ledger import ledger
 from analyzer.report.sheet import Sheet, bar
-from analyzer.units import GIB, show_bytes
+from analyzer.report.styles import SEVERITIES
+from analyzer.units import GIB, several, show_bytes
 
 if TYPE_CHECKING:
     from analyzer.diagnosis import Judgement
@@ -16,7 +17,6 @@ if TYPE_CHECKING:
 _ESTIMATED = frozenset({"activation peak", "outside torch", "CUDA graphs"})
 _ROOM = 20
 """Columns that a note needs to stand beside its figure."""
-_COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 
 
 def write(found: Forecast, judgement: Judgement, sheet: Sheet) -> None:
@@ -97,12 +97,12 @@ def _findings(judgement: Judgement, sheet: Sheet) -> None:
         sheet.add(("RULES", "bold"), "     nothing to say against this launch")
         sheet.gap()
         return
-    sheet.add(("RULES", "bold"), f"     {len(judgement.findings)} finding(s) before the fact")
+    sheet.add(("RULES", "bold"), f"     {several(len(judgement.findings), 'finding')} before the fact")
     for finding in judgement.findings:
         cost = f", {finding.lost_tokens:,.0f} tokens" if finding.lost_tokens else ""
         follows = f", follows from {finding.explained_by}" if finding.explained_by else ""
         sheet.text(f"{finding.title} ({finding.severity}, {finding.cause}{cost}{follows})", 10,
-                   first=(f"  {finding.rule}", _COLOURS.get(finding.severity, "")))  # fmt: skip
+                   first=(f"  {finding.rule}", SEVERITIES.get(finding.severity, "")))  # fmt: skip
         if finding.explained_by:
             continue
         sheet.text(finding.summary, 10)
@@ -124,7 +124,7 @@ def _basis(found: Forecast, sheet: Sheet) -> None:
 
 def write_answer(answer: Answer | None, target: Target, sheet: Sheet) -> None:
     """Puts the result of a search for ``target`` on ``sheet``."""
-    wanted = f"{target.concurrency} request(s) of {target.context:,} tokens"
+    wanted = f"{several(target.concurrency, 'request')} of {target.context:,} tokens"
     sheet.gap()
     if answer is None:
         tried = "fraction, chunk, KV and state type, ranks"

@@ -22,7 +22,7 @@ from analyzer.planning.vllm_pool import Ask, Pool, pool_of
 from analyzer.run.facts import Fact, Facts
 from analyzer.run.model import Run
 from analyzer.sizing.vllm import VllmSizing, vllm_model
-from analyzer.units import GIB, show_bytes
+from analyzer.units import GIB, several, show_bytes
 
 LOADING = 0.1 * GIB
 NON_TORCH, NON_TORCH_TP = 0.25 * GIB, 0.5 * GIB
@@ -131,8 +131,11 @@ def _weights(
         layers = folder.mtp_layers or folder.config.mtp_layers or 1
         full = next((a for a in folder.geometry.attention if a.span == FULL), None)
         if speculative["tokens"] > layers:
-            notes.append(f"{speculative['tokens']} draft tokens on {layers} MTP layer(s): the layer is used again, "
-                         "acceptance falls with each use")  # fmt: skip
+            held = several(layers, "MTP layer")
+            notes.append(
+                f"{speculative['tokens']} draft tokens on {held}: "
+                "the layer is used again, acceptance falls with each use"
+            )
         return target + stages.mtp, (full,) * layers if full else ()
     notes.append("the drafter's folder was not given (--draft-dir): its weights and KV layers are not counted")
     return target, ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analyzer.report.model import RunReport
+from analyzer.units import number_or_none
 
 _CHARTS = {
     "running": ("running", "requests"), "queued": ("waiting", "requests"), "usage": ("pool usage", "fraction"),
@@ -53,7 +54,7 @@ def charts_of(run: RunReport) -> list[Chart]:
 def _numbers(values: object) -> list[float | None]:
     if not isinstance(values, list | tuple):
         return []
-    return [float(v) if isinstance(v, int | float) and not isinstance(v, bool) else None for v in values]
+    return [number_or_none(value) for value in values]
 
 
 def figure(value: float, unit: str) -> str:

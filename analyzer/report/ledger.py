@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from analyzer.report.model import LedgerRow
 from analyzer.run.facts import Fact, Facts
 from analyzer.run.model import Run
-from analyzer.units import GIB
+from analyzer.units import GIB, number_or_none
 
 SMALL = GIB // 20
 """Remainders below this are rounding of printed figures (two decimals of a GiB, several of them)."""
@@ -45,10 +45,7 @@ class _Rank:
     def get(self, name: str) -> float | None:
         """The value of ``name`` on this rank in base units, None if no line shows it."""
         fact = self.facts.get(name)
-        if fact is None:
-            return None
-        value = fact.ranks.get(self.rank, fact.value)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        return None if fact is None else number_or_none(fact.ranks.get(self.rank, fact.value))
 
     def lines(self, *names: str) -> list[int]:
         """The lines that prove ``names``, sorted."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from analyzer.report import view
+from analyzer.report import styles, view
 from analyzer.report.model import InputSummary, Report
 from analyzer.report.sheet import Piece, Sheet, cells, clip, clip_path
 from analyzer.units import several
@@ -12,10 +12,6 @@ from analyzer.units import several
 FEW = 12
 """So many inputs are listed one by one, whatever they hold."""
 MOST = 60
-OUTCOMES = {
-    "serving": "green", "stopped": "green", "degraded": "yellow", "crashed at startup": "bold red",
-    "crashed at runtime": "bold red",
-}  # fmt: skip
 _NAME = 15
 """Columns that the name of an input needs beside its counts."""
 _ENGINE = 22
@@ -67,7 +63,7 @@ def write_table(report: Report, sheet: Sheet) -> None:
     sheet.text(view.counted(report), 0, "bold")
     named = len({run.source for run in report.runs}) > 1
     for run in report.runs:
-        left: list[Piece] = [(f"  {run.id:>3}  ", "dim"), (f"{run.outcome:<19}", OUTCOMES.get(run.outcome, ""))]
+        left: list[Piece] = [(f"  {run.id:>3}  ", "dim"), (f"{run.outcome:<19}", styles.OUTCOMES.get(run.outcome, ""))]
         engine = clip(view.engine_of(run).split(" (")[0].removesuffix(", version unknown"), _ENGINE)
         cause = next((f.cause for f in run.findings if f.severity != "info"), "")
         rest = view.headline(run) + (f"  {cause}" if cause and not run.failure else "")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from analyzer.report import view
+from analyzer.report import styles, view
 from analyzer.report.charts import charts_of, figure
 from analyzer.report.model import Evidence, Finding, Report, RunReport
-from analyzer.report.overview import OUTCOMES, write_inputs, write_table
+from analyzer.report.overview import write_inputs, write_table
 from analyzer.report.sheet import Piece, Sheet, bar, cells, clip, clip_path, fitted, sparkline, wrap
 from analyzer.report.titles import ledger_title
 from analyzer.units import GIB
@@ -28,7 +28,6 @@ CHOICES = 5
 MARGIN = 10
 SPARKS = 8
 """Fewer points than this are figures, not a curve."""
-_COLOURS = {"critical": "bold red", "warning": "yellow", "info": "cyan"}
 
 
 def to_terminal(report: Report, console: Console, *, noise: bool = False) -> None:
@@ -73,7 +72,7 @@ def _run(run: RunReport, sheet: Sheet, *, noise: bool) -> None:
         sheet.text(parts[0])
         sheet.text(", ".join(parts[1:]))
     where = view.lines_text([e.line for e in run.outcome_basis], 3)
-    sheet.ends([(run.outcome, OUTCOMES.get(run.outcome, "bold"))], [(where, "dim")] if where else [])
+    sheet.ends([(run.outcome, styles.OUTCOMES.get(run.outcome, "bold"))], [(where, "dim")] if where else [])
     sheet.gap()
     sheet.text(run.verdict or "Nothing can be said of this run.", 2, "bold")
     sheet.gap()
@@ -107,7 +106,7 @@ def _chain(run: RunReport, sheet: Sheet) -> None:
 def _again(run: RunReport, first: int, sheet: Sheet) -> None:
     """A run of a restart loop that failed as an earlier one did: said in a few lines."""
     where = view.lines_text(run.failure.lines) if run.failure else ""
-    sheet.ends([(run.outcome, OUTCOMES.get(run.outcome, "bold"))], [(where, "dim")] if where else [])
+    sheet.ends([(run.outcome, styles.OUTCOMES.get(run.outcome, "bold"))], [(where, "dim")] if where else [])
     sheet.gap()
     sheet.text(f"As run {first}: {run.verdict}", 2)
     for note in run.notes:
@@ -235,7 +234,7 @@ def _why(run: RunReport, sheet: Sheet, blamed: Finding | None) -> None:
 
 
 def _finding(finding: Finding, sheet: Sheet, number: str, run: RunReport) -> None:
-    style = _COLOURS.get(finding.severity, "")
+    style = styles.SEVERITIES.get(finding.severity, "")
     head: list[Piece] = [(f"{number:>3}  ", "dim"), (finding.rule, style), ("  ", "")]
     tail: list[Piece] = []
     if finding.lost_tokens:

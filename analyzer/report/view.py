@@ -13,7 +13,7 @@ from typing import Any
 from analyzer.report.ledger import TIGHTNESS
 from analyzer.report.model import Evidence, FactRow, FailureRow, Finding, LedgerRow, Report, RunReport, UndecidedRow
 from analyzer.run.model import unprefixed
-from analyzer.units import GIB, show, show_bytes
+from analyzer.units import GIB, number_or_none, show, show_bytes
 
 DUMP, ASSIGNED = 390, 8
 """Characters and assignments beyond which a proof line is a dump of arguments."""
@@ -112,8 +112,7 @@ def value_of(run: RunReport, name: str) -> Any:
 
 def number_of(run: RunReport, name: str) -> float | None:
     """The value of fact ``name`` if it is a number."""
-    value = value_of(run, name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+    return number_or_none(value_of(run, name))
 
 
 def lines_text(lines: Iterable[int], limit: int = 4) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 
 from analyzer.framing.record import Record
 from analyzer.run.vocabulary import spec_of
+from analyzer.units import number_or_none
 
 MOST_RANKS = 1024
 """Ranks of one run that are kept apart. What more claim to be ranks is damage or malice, and each costs memory."""
@@ -108,6 +109,10 @@ class Facts:
         """The run's value of ``name``, or ``default``."""
         fact = self._facts.get(name)
         return default if fact is None else fact.value
+
+    def number(self, name: str) -> float | None:
+        """The run's value of ``name`` if it is a number."""
+        return number_or_none(self.value(name))
 
     def where(self, name: str) -> tuple[Where, ...]:
         """The places that prove ``name``; empty if it is not known."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from analyzer.sizing.sglang_versions import Span
-from analyzer.units import GIB, MIB
+from analyzer.units import GIB, MIB, number_or_none
 
 _BY_TP = ((16, 0.79), (8, 0.81), (4, 0.85), (2, 0.87))
 
@@ -92,5 +92,5 @@ def multimodal_factor(layers: float = 24, hidden: float = 1024) -> float:
 
 
 def _number(args: Mapping[str, Any], name: str, default: float) -> float:
-    value = args.get(name)
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else default
+    value = number_or_none(args.get(name))
+    return default if value is None else value

@@ -22,7 +22,7 @@ from analyzer.sizing.vllm_versions import (
     label,
     span,
 )
-from analyzer.units import GIB
+from analyzer.units import GIB, number_or_none
 
 SWAP_SPACE = 4 * GIB
 """V0's default swap space on each device (``--swap-space``, GiB)."""
@@ -62,8 +62,7 @@ class _Draft:
     def fact(self, name: str) -> float | None:
         """A number of the tightest rank, else of the run."""
         fact = self.facts.get(name)
-        value = None if fact is None else fact.ranks.get(self.rank, fact.value)
-        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else None
+        return None if fact is None else number_or_none(fact.ranks.get(self.rank, fact.value))
 
     def take(self, *names: str) -> None:
         """Copies facts that are known."""
@@ -188,8 +187,8 @@ def _parts(draft: _Draft, *names: str) -> tuple[str, ...]:
 def _swap_pool(draft: _Draft) -> None:
     """V0: the swap space holds m blocks, so one block has swap space / m bytes."""
     swap = draft.fact("pool.swap_blocks")
-    given = draft.facts.value("args.swap_space")
-    space = float(given) * GIB if isinstance(given, int | float) and not isinstance(given, bool) else SWAP_SPACE
+    given = draft.facts.number("args.swap_space")
+    space = SWAP_SPACE if given is None else given * GIB
     if swap and space:
         draft.values["pool.block_bytes"] = space / swap
         blocks = draft.fact("pool.blocks")
