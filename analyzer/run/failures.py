@@ -8,6 +8,7 @@ refused concerns the client. Failures of the network between ranks are "soft": t
 from __future__ import annotations
 
 import math
+import re
 from bisect import bisect_right
 from dataclasses import replace
 
@@ -24,6 +25,7 @@ from analyzer.run.tracebacks import Link, Traceback, exception_line, parse
 _LIMIT = 400
 _TEXT = 20_000
 _SPANS = 200
+_IN_WORKER = re.compile(r"^Exception in worker \S+ while processing method \w+: ")
 _LONELY_STAGE = STAGES.index("weights")
 """The last stage that one rank can reach without the others."""
 
@@ -96,18 +98,19 @@ class FailureLog:
         parsed = self._with_head(record, parse(record.text))
         self._unended = record if parsed.unended else None
         root = parsed.root
+        said = _said_before(parsed.head) if root is None else ""
         if root is None and parsed.frames and all(frame.file == _NO_SOURCE for frame in parsed.frames):
             return  # a stack of compiled code in Python's form: what it belongs to is told elsewhere
         base = Failure(
             exception=root.exception if root else "",
-            message=root.message if root else "",
+            message=root.message if root else said,
             where=_places(record, parsed, root),
             first_line=record.line,
             frames=root.frames if root else parsed.frames,
             process=record.process,
             rank=record.rank,
             stage=stage,
-            cut=root is None,
+            cut=root is None and not said,
             text=_bounded(record.text),
         )
         entry = Entry(base, order, record.time, ready, noted=record.level in ("WARNING", "INFO", "DEBUG"))
@@ -377,6 +380,12 @@ class FailureLog:
         """Only wrappers are left: the cause is elsewhere, and the first wrapper stands for it."""
         left = (e for e, fate in marked if fate == "wrapper" and not e.teardown)
         return next((e for e in left if e.failure.exception != signals.RAY_WORKER or not self._after(e.order)), None)
+
+
+def _said_before(head: str) -> str:
+    """The exception's message that vLLM's V0 puts before a traceback, in the same sentence; "" without one."""
+    last = head.rsplit("\n", 1)[-1]
+    return _IN_WORKER.sub("", last)[:-1].strip() if last.endswith(",") else ""
 
 
 def _last_kind(failure: Failure) -> str:

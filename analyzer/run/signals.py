@@ -137,6 +137,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "device_memory_fault": (FATAL, "device fault"),
         "mlx_error": (FATAL, "MLX error"),
         "metal_oom": (FATAL, "device out of memory"),
+        "tpu_buffer_refused": (FATAL, "device out of memory"),
         "out_of_memory_bare": (FATAL, "OutOfMemoryError"),
         "native_assertion": (FATAL, "abort"),
         "ray_worker_died": (WRAPPER, RAY_WORKER),

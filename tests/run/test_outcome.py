@@ -709,3 +709,15 @@ def test_arguments_after_an_orderly_stop_begin_another_run() -> None:
     stop = "(EngineCore pid=121171) INFO 09-07 00:19:33 [core.py:1350] [shutdown] EngineCore: trigger received signal=SIGTERM\n"
     given = "INFO 09-07 00:19:44 [api_utils.py:286] non-default args: {'max_model_len': 4096, 'model': '/m'}\n"
     assert [run.outcome for run in folded(stop + given)] == ["stopped", "starting"]
+
+
+def test_what_a_worker_says_before_a_cut_traceback_is_the_message() -> None:
+    tag = "(VllmWorkerProcess pid=2) ERROR 01-12 08:36:38 multiproc_worker_utils.py:233] "
+    said = "The model's max seq len (131072) is larger than the maximum number of tokens that can be stored in KV cache (86432)"
+    log = (
+        f"{tag}Exception in worker VllmWorkerProcess while processing method initialize_cache: {said}, Traceback (most recent call last):\n"
+        f'{tag}  File "/c/vllm/executor/multiproc_worker_utils.py", line 226, in _run_worker_process\n'
+    )  # fmt: skip
+    run = only(log)
+    assert run.failure is not None
+    assert (run.failure.message, run.failure.cut, run.outcome) == (said, False, "crashed at startup")
