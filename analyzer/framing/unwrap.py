@@ -53,8 +53,9 @@ _PATTERNS = {
     "figures": r"(?:\[[^\]\n]{1,60}\] +)?[A-Za-z_](?:[^\n(){}'\"]|\(s\)){0,200}[\w)](?:=|: )[^\n(){}'\"]{1,300},$",
     "oom": r".{0,200}\bout of memory\. Tried to allocate ",
     "oom_goes_on": (
-        r"\([GNX]PU \d+;|GPU \d+ has a total|Of the allocated memory|Including non-|If reserved but|but unallocated|of which|is free"
-        r"|(?:and )?[\d.]+ [GMK]i?B\b|(?:is |memory )?(?:allocated|reserved|in use)\b|by PyTorch|Process \d+ has"
+        r"\([GNX]PU \d+;|GPU \d+ has a total|Of the allocated memory|Including non-|If reserved but|but unallocated"
+        r"|of which|is free|(?:and )?[\d.]+ [GMK]i?B\b|(?:is |memory )?(?:allocated|reserved|in use)\b|by PyTorch"
+        r"|Process \d+ has"
     ),
     "figure": r"[A-Za-z_#][\w #-]{0,40}(?:=|: )[\w.\[]",
     "tagged": r"\([\w.+-]*(?: rank=\d+)? ?pid=\d+",

@@ -100,4 +100,5 @@ def test_the_allocators_sentence_alone_is_a_failure() -> None:
     )
     run = only(text)
     assert (run.engine, run.outcome) == ("sglang", "crashed at startup")
-    assert only("Process freetoken-TP0-scheduler:\nTraceback (most recent call last):\nRuntimeError: x\n").engine is None
+    named = "Process freetoken-TP0-scheduler:\nTraceback (most recent call last):\nRuntimeError: x\n"
+    assert only(named).engine is None
