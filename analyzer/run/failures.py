@@ -60,6 +60,7 @@ class FailureLog:
         self._served: list[float] = []
         self._heads: dict[tuple[int | None, str, str], tuple[int, str]] = {}
         self._ready: int | None = None
+        self._head_line = 0
         self._refusal: Entry | None = None
         self._ended: tuple[float, Where] | None = None
 
@@ -105,7 +106,7 @@ class FailureLog:
             exception=root.exception if root else "",
             message=root.message if root else said,
             where=_places(record, parsed, root),
-            first_line=record.line,
+            first_line=self._head_line or record.line,
             frames=root.frames if root else parsed.frames,
             process=record.process,
             rank=record.rank,
@@ -143,7 +144,9 @@ class FailureLog:
     def _with_head(self, record: Record, parsed: Traceback) -> Traceback:
         line, text = self._heads.pop(_process(record), (-9, ""))
         if text and record.line - line <= 8:
+            self._head_line = line
             return replace(parsed, head=f"{text}\n{parsed.head}")
+        self._head_line = 0
         return parsed
 
     def _drop_head_only(self, entry: Entry) -> None:

@@ -52,8 +52,8 @@ _ENGINE_DEAD = re.compile(r"(?:^|\.)(?:Async|MQ)?EngineDeadError$")
 """What vLLM's front end raises once the engine that it had is gone; one that never came up is told otherwise."""
 _IN_FUNCTION = re.compile(r'^\s*File "[^"\n]*", line \d+,? in (\w+)$', re.M)
 """The functions of all tracebacks of a chain, also of one that was cut before its exception."""
-_OF_METHOD = re.compile(r"while processing method [\x27\"]?(\w+)")
-"""V0's worker names what it was told to do."""
+_OF_METHOD = re.compile(r"(?:while processing|[Ee]rror executing) method [\x27\"]?(\w+)")
+"""A worker names what it was told to do."""
 _CONSTRUCTORS = frozenset({"__init__", "__post_init__", "<module>", "create_grammar_backend"})
 _WORKING_TEXT = re.compile(r"[Cc]an ?not alloc mamba cache|Not enough space for mamba|_lock_ref on node")
 """What fails when requests are under way, also those of a warm-up."""

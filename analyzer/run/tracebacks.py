@@ -20,6 +20,8 @@ _FRAME = re.compile(r'^\s*File "([^"]{1,400})", line (\d+)(?:, (?:in )?(\S.*))?'
 _CELL_FRAME = re.compile(r"^\s*File ([^\s\":]{1,400}):(\d+), in (?:\w+\.)*(\w+|<\w+>)")
 """A frame as a notebook prints it."""
 _EXCEPTION = re.compile(r"^([A-Za-z_][\w.]*(?:\(\w+\))?)(?:: ?(.*))?$")
+_INDENTED_ERROR = re.compile(r"^ ((?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception)): (.*)$")
+"""An exception's line in a paste that is one blank further in than it was."""
 _MARGIN = re.compile(r"^\s*(?:\+-\+-+ ?[\d.]* ?-*|\+ ?Exception Group |[|+](?: \||-)*)")
 _MODULE = re.compile(r"^\[[\w./-]{1,80}\.py:\d+\] ")
 """A module that a cut prefix left in front of the text."""
@@ -208,7 +210,7 @@ class _Reader:
         if self.open.exception:
             self.message(index, text)
             return
-        match = _EXCEPTION.match(text.rstrip())
+        match = _EXCEPTION.match(text.rstrip()) or _INDENTED_ERROR.match(text.rstrip())
         named = match is not None and looks_like_error_name(match.group(1))
         if match and (named or (self.open.frames and index != self.flat + 1)):
             self.open.exception = match.group(1)

@@ -721,3 +721,25 @@ def test_what_a_worker_says_before_a_cut_traceback_is_the_message() -> None:
     run = only(log)
     assert run.failure is not None
     assert (run.failure.message, run.failure.cut, run.outcome) == (said, False, "crashed at startup")
+
+
+def test_a_paste_one_blank_further_in_and_the_line_above_it() -> None:
+    log = (
+        "Error in chat completion stream generator.\n"
+        "Traceback (most recent call last):\n"
+        'File "/c/site-packages/vllm/entrypoints/openai/serving_chat.py", line 642, in chat_completion_stream_generator\n'
+        "     harmony_parser.process(token_id)\n"
+        '   File "/c/site-packages/openai_harmony/__init__.py", line 627, in process\n'
+        "     self._inner.process(token)\n"
+        " openai_harmony.HarmonyError: Unexpected token 200012 while expecting start token 200006\n"
+    )
+    (failure,) = only(log).failures
+    assert (failure.exception, failure.request_level) == ("openai_harmony.HarmonyError", True)
+    assert failure.first_line == 1
+
+
+def test_blocks_that_two_servers_cannot_map_end_one_request() -> None:
+    log = "AssertionError: Local block size 16 is not divisible by remote block size 32 or vice versa.\n"
+    tag = "(Worker_TP1_EP1 pid=2749) INFO 05-17 20:14:00 [worker.py:555] NIXL compatibility check passed\n"
+    run = only(tag + log)
+    assert run.failure is None and run.failures[0].request_level
