@@ -100,10 +100,12 @@ class Cursor:
         self._windows = windows
         self.places = places
         self._wrong: Words64 = np.zeros(len(places), np.uint64)
+        self._bad: Mask = np.zeros(len(places), np.bool_)
 
     def good(self) -> Mask:
         """Which lines have gone on as they must so far."""
         good: Mask = self._wrong == 0
+        good &= ~self._bad
         return good
 
     def end(self, places: Ints) -> None:
@@ -143,17 +145,21 @@ class Cursor:
         for at in _windows_over(len(text)):
             part = text[at : at + 8]
             word = self._windows.at(self.places + at)
-            same = bytes(0xFF if char != DIGIT else 0 for char in part)
-            self._wrong |= (word ^ _number(part)) & _number(same)
-            digits = bytes(0x80 if char == DIGIT else 0 for char in part)
-            if any(digits):
-                self._wrong |= _no_digits(word) & _number(digits)
+            word ^= _number(part.replace(bytes([DIGIT]), b"0"))  # now a digit is at most nine, and the rest is zero
+            if DIGIT in part:
+                marks = word & _LOW
+                marks += _number(bytes(0x76 if char == DIGIT else 0x7F for char in part))
+                word |= marks
+                word &= _HIGH
+            if len(part) < 8:
+                word &= _number(b"\xff" * len(part))
+            self._wrong |= word
         self.places = self.places + len(text)
 
     def whole(self) -> Ints:
         """Takes a whole number of at most 15 digits."""
         value, count = self._digits(self.places)
-        self._wrong |= count == 0
+        self.refuse(count == 0)
         self.places = self.places + count
         if (count == 8).any():
             more, further = self._digits(self.places)
@@ -207,7 +213,7 @@ class Cursor:
             left = left[length == 8]
             if not len(left):
                 break
-        self._wrong[left] |= 1
+        self._bad[left] = True
         self.places = places
 
     def printable(self) -> None:
@@ -226,7 +232,7 @@ class Cursor:
 
     def refuse(self, wrong: Mask) -> None:
         """Says which lines are bad."""
-        self._wrong |= wrong
+        self._bad |= wrong
 
     def _digits(self, places: Ints) -> tuple[Ints, Ints]:
         """Up to eight digits: their value and their number."""
@@ -235,19 +241,34 @@ class Cursor:
         return _value(word, length), (length >> 3).astype(np.int64)
 
 
+def telling(text: bytes) -> tuple[int, bytes]:
+    """Where in ``text`` the last eight bytes with the fewest figures stand, and these; of a short one, all."""
+    at = max(range(max(len(text) - 7, 1)), key=lambda at: (-text.count(DIGIT, at, at + 8), at))
+    return at, text[at : at + 8]
+
+
 def _value(word: Words64, length: Words64) -> Ints:
     """The whole number of the first digits of ``word``, which take ``length`` bits."""
     # the first digit is in the lowest byte; the digits go to the top, zeros come before them
-    word = (word & 0x0F0F0F0F0F0F0F0F) << (64 - length)
-    word = (word * (1 + (10 << 8)) >> 8) & 0x00FF00FF00FF00FF
-    word = (word * (1 + (100 << 16)) >> 16) & 0x0000FFFF0000FFFF
-    word = word * (1 + (10_000 << 32)) >> 32
-    return word.astype(np.int64)
+    word = word & 0x0F0F0F0F0F0F0F0F
+    word <<= 64 - length
+    word *= 1 + (10 << 8)
+    word >>= 8
+    word &= 0x00FF00FF00FF00FF
+    word *= 1 + (100 << 16)
+    word >>= 16
+    word &= 0x0000FFFF0000FFFF
+    word *= 1 + (10_000 << 32)
+    word >>= 32
+    return word.view(np.int64)
 
 
 def _ones_below(marks: Words64) -> Words64:
     """The number of bits in the bytes below the first marked one; 64 without any."""
-    count: Words64 = np.bitwise_count((marks & -marks) - 1).astype(np.uint64) & 0x78
+    below = -marks
+    below &= marks
+    below -= 1
+    count: Words64 = (np.bitwise_count(below) & 0x78).astype(np.uint64)
     return count
 
 
@@ -260,7 +281,10 @@ def _zeros(word: Words64) -> Words64:
 def _no_digits(word: Words64) -> Words64:
     """The highest bit of each byte that is no digit."""
     apart = word ^ _ZEROS
-    marks: Words64 = (((apart & _LOW) + _NINES) | apart) & _HIGH
+    marks: Words64 = apart & _LOW
+    marks += _NINES
+    marks |= apart
+    marks &= _HIGH
     return marks
 
 

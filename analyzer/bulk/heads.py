@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from analyzer.bulk.cursor import DIGIT, Cursor, Ints, Mask
+from analyzer.bulk.cursor import DIGIT, Cursor, Ints, Mask, telling
 from analyzer.bulk.lines import Lines
 from analyzer.bulk.quiet import PLAIN
 
@@ -45,10 +45,15 @@ class Heads:
 
     def _others(self, head: bytes, lines: Lines, rows: Ints, left: Ints) -> Ints:
         """Those of ``left``, which are places in ``rows``, that do not begin with ``head``."""
-        cursor = Cursor(lines.windows, lines.starts[rows[left]])
+        at, text = telling(head)
+        starts = lines.starts[rows[left]]
+        cursor = Cursor(lines.windows, starts + at)
+        cursor.form(text)
+        good = cursor.good()
+        cursor = Cursor(lines.windows, starts[good])
         cursor.fixed(head)
         cursor.printable()
-        good = cursor.good()
+        good[good] = cursor.good()
         self._hits[head] = int(np.count_nonzero(good))
         return left[~good]
 

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from analyzer.bulk.cursor import DIGIT, MOST_DIGITS
+from analyzer.bulk.cursor import DIGIT, MOST_DIGITS, telling
 from analyzer.bulk.tokens import END, NOTHING, Column, Dotted, Figure, Fixed, Span, Tail, Token, Truth
 from analyzer.framing.plain import Plain
 from analyzer.parsing.shape import Shape
@@ -80,14 +80,10 @@ class Template:
 
     @property
     def probe(self) -> tuple[int, bytes]:
-        """Up to eight bytes that all lines have at the same place, and where: from the end of the rank tags, if any.
-
-        Of those that can be had, the last ones with the fewest figures in them.
-        """
+        """Up to eight bytes that all lines have at the same place, and where: from the end of the rank tags, if any."""
         first = self.tokens[0] if self.tokens and isinstance(self.tokens[0], Fixed) else NOTHING
         text = first.text if self.ranked else self.head.text + first.text
-        at = max(range(max(len(text) - 7, 1)), key=lambda at: (-text.count(DIGIT, at, at + 8), at))
-        return at, text[at : at + 8]
+        return telling(text)
 
 
 def learn(plain: Plain, line: str, shape: Shape, match: re.Match[str], every: bool = False) -> Template | None:
