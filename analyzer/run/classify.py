@@ -75,8 +75,6 @@ _TRANSFER_TEXT = re.compile(
     r"NIXL agent|[Ll]ocal block size \d+ is not divisible by remote|NIXL handshake"
     r"|[Hh]andshake (?:failed|with .{1,80} failed)|^KVTransferError"
 )
-    r"NIXL agent|[Ll]ocal block size \d+ is not divisible by remote|NIXL handshake|[Hh]andshake (?:failed|with .{1,80} failed)|^KVTransferError"
-)
 """The KV of one request did not come over; the engine computes it or answers with an error, and goes on."""
 _TRANSFER_FRAME = re.compile(r"/kv_transfer/kv_connector/.*:(?:done_callback|\w*handshake\w*)$")
 """What a connector runs beside the engine's loop; it catches what goes wrong there."""
