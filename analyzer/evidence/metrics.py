@@ -28,9 +28,8 @@ USAGES: dict[str, tuple[str, ...]] = {
     "metrics.prefix_hit": ("sglang:cache_hit_rate",),
 }
 COUNTERS: dict[str, tuple[str, ...]] = {
-    "metrics.preemptions": (
-        "vllm:num_preemptions_total", "sglang:num_retracted_requests_total", "sglang:num_retracted_reqs",
-    ),
+    # SGLang's num_retracted_reqs (0.5.2 and later) is a gauge that falls again: it counts nothing.
+    "metrics.preemptions": ("vllm:num_preemptions_total", "sglang:num_retracted_requests_total"),
     "metrics.generated": ("vllm:generation_tokens_total", "sglang:generation_tokens_total"),
     "metrics.drafts": ("vllm:spec_decode_num_drafts_total", "sglang:spec_verify_calls_total"),
     "metrics.drafted": ("vllm:spec_decode_num_draft_tokens_total",),

@@ -7,6 +7,7 @@ import re
 from typing import Any
 
 from analyzer.errors import UserError
+from analyzer.evidence.metrics import COUNTERS, GAUGES, USAGES
 from analyzer.run.facts import Fact, Where
 from analyzer.run.model import Run
 from analyzer.run.vocabulary import spec_of
@@ -16,20 +17,14 @@ TIMEOUT = 10.0
 PATIENCE = 30.0
 """Seconds for all of a run's."""
 HIGHEST: dict[str, tuple[str, ...]] = {
-    "metrics.max_running": ("vllm:num_requests_running", "sglang:num_running_reqs"),
-    "metrics.max_waiting": ("vllm:num_requests_waiting", "sglang:num_queue_reqs"),
-    "metrics.kv_usage": ("vllm:kv_cache_usage_perc", "vllm:gpu_cache_usage_perc", "sglang:token_usage"),
-    "metrics.state_usage": ("sglang:mamba_usage",),
-    "metrics.pool_tokens": ("sglang:max_total_num_tokens",),
-    "metrics.accept_length": ("sglang:spec_accept_length",),
+    "metrics.max_running": GAUGES["metrics.running"],
+    "metrics.max_waiting": GAUGES["metrics.waiting"],
+    "metrics.kv_usage": USAGES["metrics.kv_usage"],
+    "metrics.state_usage": USAGES["metrics.state_usage"],
+    "metrics.pool_tokens": GAUGES["metrics.pool_tokens"],
+    "metrics.accept_length": GAUGES["metrics.accept_length"],
 }
-RISES: dict[str, tuple[str, ...]] = {
-    "metrics.preemptions": ("vllm:num_preemptions_total", "sglang:num_retracted_requests_total"),
-    "metrics.generated": ("vllm:generation_tokens_total", "sglang:generation_tokens_total"),
-    "metrics.drafts": ("vllm:spec_decode_num_drafts_total", "sglang:spec_verify_calls_total"),
-    "metrics.drafted": ("vllm:spec_decode_num_draft_tokens_total",),
-    "metrics.accepted": ("vllm:spec_decode_num_accepted_tokens_total",),
-}
+"""Fact -> the series whose highest value in the range it is, under the names of the versions."""
 
 
 class Silent(UserError):
@@ -131,7 +126,7 @@ def _query_all(client: Any, span: str, end: datetime.datetime) -> list[Fact]:
                 put(name, value, query)
                 break
     values: dict[str, float] = {}
-    for name, series in RISES.items():
+    for name, series in COUNTERS.items():
         for metric in series:
             # The difference of the ends, not increase(): that one extrapolates, and a short run has few samples.
             query = (

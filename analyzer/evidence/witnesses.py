@@ -65,7 +65,7 @@ class Witnesses:
         if self.url is not None:
             from analyzer.evidence.probes import probe
 
-            facts += probe(self.url).facts
+            facts += probe(self.url)
         return facts
 
     def _of_range(self, run: Run, address: str) -> list[Fact]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from analyzer.evidence.http import TOKEN_VARIABLE
 from analyzer.report.model import Link, RunReport
 from analyzer.report.view import engine_of
 
@@ -58,7 +59,7 @@ def _listed(value: Any, pool: float | None) -> Link:
     name = "lists the model"
     lists, context = value("http.lists_model"), value("http.context")
     if lists is None and (refused := value("http.refused")):
-        return Link(name, UNKNOWN, f"/v1/models answers {refused}: it wants a token ($KVAUTOPSY_TOKEN)")
+        return Link(name, UNKNOWN, f"/v1/models answers {refused}: it wants a token (${TOKEN_VARIABLE})")
     if not lists:
         text = "/v1/models names no model: is this an LLM server?"
         return Link(name, UNKNOWN if lists is None else BROKEN, text)
@@ -78,7 +79,7 @@ def _generates(value: Any) -> Link:
     if generates:
         return Link(name, BROKEN if dead else OK, f"one short generation succeeded{text}")
     if refused := value("http.refused"):
-        why = f"the request was answered {refused}: it wants a token ($KVAUTOPSY_TOKEN)"
+        why = f"the request was answered {refused}: it wants a token (${TOKEN_VARIABLE})"
     elif value("http.lists_model"):
         why = "the server did not take the request"
     else:
@@ -90,7 +91,7 @@ def _moved(value: Any) -> Link:
     name = "metrics move"
     moved, generated = value("metrics.moved"), value("metrics.generated")
     if moved is None:
-        return Link(name, UNKNOWN, "/metrics gives no counter of this server")
+        return Link(name, UNKNOWN, "/metrics gives no counter of this server (SGLang: --enable-metrics)")
     if not moved:
         state = BROKEN if value("http.generates") else UNKNOWN
         return Link(name, state, "the counter of generated tokens did not rise")

@@ -10,7 +10,10 @@ import pytest
 
 from analyzer.errors import UserError
 from analyzer.evidence.http import address, ask, fetch_text, reason
-from analyzer.evidence.probes import Probe, probe
+from analyzer.evidence.probes import probe
+from analyzer.report.chain import chain
+from analyzer.report.model import FactRow, RunReport
+from analyzer.run.facts import Fact
 from tests.evidence.test_metrics import AFTER, BEFORE
 from tests.support.server import Answer, serve
 
@@ -28,15 +31,17 @@ def healthy() -> dict[str, Answer]:
     }
 
 
-def states(result: Probe) -> dict[str, str]:
-    return {link.name: link.state for link in result.links}
+def states(found: list[Fact]) -> dict[str, str]:
+    """The links of the chain that the probes came to, as the report tells them."""
+    run = RunReport(1, "x.log", 1, 1, facts={f.name: FactRow(f.value, f.unit) for f in found})
+    return {link.name: link.state for link in chain(run) if link.name not in ("parsed", "loaded", "pool")}
 
 
 def test_a_working_server() -> None:
     with serve(healthy()) as url:
         result = probe(url)
     assert set(states(result).values()) == {"ok"}
-    facts = {f.name: f.value for f in result.facts}
+    facts = {f.name: f.value for f in result}
     assert facts["http.generates"] is True
     assert facts["http.context"] == 2048
     assert facts["metrics.accepted"] == 41
@@ -54,7 +59,7 @@ def test_a_dead_engine_whose_health_still_answers() -> None:
 def test_nothing_listens() -> None:
     result = probe("http://127.0.0.1:9", timeout=1)
     assert states(result) == {"listening": "broken"}
-    assert {f.name: f.value for f in result.facts}["http.health"] == 0
+    assert {f.name: f.value for f in result}["http.health"] == 0
 
 
 def test_not_an_llm_server() -> None:
@@ -89,17 +94,16 @@ def test_sglang_speaks_for_itself() -> None:
     info = json.dumps({"version": "0.5.17", "max_total_num_tokens": 774081})
     with serve({**healthy(), "/get_server_info": (200, info), "/health_generate": (503, "")}) as url:
         result = probe(url)
-    facts = {f.name: f.value for f in result.facts}
+    facts = {f.name: f.value for f in result}
     assert facts["http.health_generate"] == 503
-    assert ("metrics.pool_tokens", 774081) in {(f.name, f.value) for f in result.facts}
-    assert states(result)["checks itself"] == "broken"
+    assert ("metrics.pool_tokens", 774081) in {(f.name, f.value) for f in result}
+    assert states(result)["generates"] == "broken"
 
 
 def test_vllm_has_no_such_check() -> None:
     with serve(healthy()) as url:
         result = probe(url)
-    assert "checks itself" not in states(result)
-    assert not [f for f in result.facts if f.name == "http.health_generate"]
+    assert not [f for f in result if f.name == "http.health_generate"]
 
 
 @pytest.mark.parametrize(
@@ -120,7 +124,7 @@ def test_the_address_that_clients_are_given() -> None:
 def test_a_token_that_is_missing_is_no_dead_engine(status: int) -> None:
     with serve({**healthy(), "/v1/completions": (status, "")}) as url:
         result = probe(url)
-    facts = {f.name: f.value for f in result.facts}
+    facts = {f.name: f.value for f in result}
     assert "http.generates" not in facts
     assert facts["http.refused"] == status
     assert states(result)["generates"] == "unknown"
@@ -131,7 +135,7 @@ def test_what_a_refusal_of_the_request_means(status: int, state: str) -> None:
     with serve({**healthy(), "/v1/completions": (status, "")}) as url:
         result = probe(url)
     assert states(result)["generates"] == state
-    assert ("http.generates" in {f.name for f in result.facts}) == (state == "broken")
+    assert ("http.generates" in {f.name for f in result}) == (state == "broken")
 
 
 def test_a_server_of_chats_alone() -> None:
