@@ -215,7 +215,9 @@ _DEGRADING = {
 """Causes that make a serving run a degraded one, and from which severity."""
 
 
-_OF_A_SERVICE = frozenset({"request-transfer-failed", "request-refused", "cap-kv-full", "queueing-at-cap"})
+_OF_A_SERVICE = frozenset(
+    {"request-transfer-failed", "request-refused", "cap-kv-full", "queueing-at-cap", "spec-never-accepts"}
+)
 
 
 def refine_outcome(run: Run, findings: Iterable[object]) -> str:

@@ -27,7 +27,7 @@ _MODULE = re.compile(r"^\[[\w./-]{1,80}\.py:\d+\] ")
 """A module that a cut prefix left in front of the text."""
 _ERROR_NAME = re.compile(
     r"^(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure|Timeout|NotFound|Died|Dead|Closed|Group)"
-    r"|NotImplemented|NoSuchModule\w*|Empty|OutOfMemory\w*)(?:\([A-Za-z]\w*\))?$"
+    r"|NotImplemented|NoSuchModule\w*|Empty|OutOfMemory\w*|OutOfResources)(?:\([A-Za-z]\w*\))?$"
 )
 HEADED = re.compile(r"[A-Z]\w+ hit an exception: ((?:[A-Za-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*(?:Error|Exception)): (.*)")
 """SGLang's heading with an exception that has lost its own traceback."""

@@ -743,3 +743,18 @@ def test_blocks_that_two_servers_cannot_map_end_one_request() -> None:
     tag = "(Worker_TP1_EP1 pid=2749) INFO 05-17 20:14:00 [worker.py:555] NIXL compatibility check passed\n"
     run = only(tag + log)
     assert run.failure is None and run.failures[0].request_level
+
+
+def test_a_kernel_that_asks_for_too_much_is_an_exception_without_a_traceback() -> None:
+    log = (
+        "triton.runtime.errors.OutOfResources: shared memory, Required: 66560, Hardware limit: 65536\n"
+        "vllm.v1.engine.exceptions.EngineDeadError: EngineCore encountered an issue.\n"
+    )
+    run = only(log)
+    assert run.failure is not None and run.failure.exception.endswith("OutOfResources")
+    assert run.outcome == "crashed at runtime"
+
+
+def test_an_ai_cpu_kernel_that_fails_is_a_devices_fault() -> None:
+    run = only("Aicpu kernel execute failed, device_id=0, stream_id=2, kernelName=IndexPut, errorCode=0x2a\n")
+    assert run.failure is not None and run.failure.exception == "device fault"
