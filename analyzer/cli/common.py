@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from analyzer import report
 from analyzer.errors import UserError
 
 if TYPE_CHECKING:
@@ -16,10 +17,7 @@ if TYPE_CHECKING:
     from analyzer.report.model import Report
 
 Paths = Annotated[list[str] | None, typer.Argument(help="Logs, archives or folders; - for standard input.")]
-Format = Annotated[
-    Literal["text", "json", "markdown", "html", "sarif", "junit"],
-    typer.Option("--format", "-f", help="What to print on standard output."),
-]
+Format = Annotated[report.Format, typer.Option("--format", "-f", help="What to print on standard output.")]
 Output = Annotated[
     list[Path] | None,
     typer.Option("--output", "-o", help="Also write a file: .html .md .json .sarif .junit.xml .txt; may be repeated."),

@@ -1,7 +1,7 @@
 """List, describe and test the rules.
 
 Without a name: the list. With an id (rules KV002): what it finds, why, its conditions, fix and versions. With the word
-test: runs the cases inside rule files, the shipped ones or those of the given folders.
+test: runs the cases inside rule files, the shipped ones or those of the given files and folders.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ import typer
 
 def command(
     names: Annotated[
-        list[str] | None, typer.Argument(help="Ids of rules; or test, then folders of rules.", show_default=False)
+        list[str] | None, typer.Argument(help="Ids of rules; or test, then rule files or folders.", show_default=False)
     ] = None,
     rules: Annotated[list[Path] | None, typer.Option("--rules", help="A folder with further rules.")] = None,
     format: Annotated[Literal["text", "json"], typer.Option("--format", "-f", help="How to print.")] = "text",

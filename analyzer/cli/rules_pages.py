@@ -13,6 +13,7 @@ import typer
 
 from analyzer.errors import UserError
 from analyzer.redact import clean
+from analyzer.units import several
 
 if TYPE_CHECKING:
     from analyzer.diagnosis import RuleSet
@@ -98,7 +99,7 @@ def run_tests(folders: Sequence[Path], format: str) -> int:
         for result in failed:
             _print(f"{result.rule} {result.case}: {result.message}")
         rest = f", {skipped} skipped" if skipped else ""
-        _print(f"{len(outcome.rules)} rules: {passed} passed, {len(failed)} failed{rest}")
+        _print(f"{several(len(outcome.rules), 'rule')}: {passed} passed, {len(failed)} failed{rest}")
     return 0 if outcome.passed else 1
 
 

@@ -1,4 +1,4 @@
-"""What an archive says as a whole: counts, causes by cost, pools by set-up with outliers, regressions by version."""
+"""What an archive says as a whole: counts, causes with cost, pools by set-up with outliers, regressions by version."""
 
 from __future__ import annotations
 
@@ -59,8 +59,12 @@ def summarise(folder: Path) -> Summary:
             ]
         )
         .group_by("cause")
-        .agg(pl.col("run").n_unique().alias("runs"), pl.col("lost_tokens").sum())
-        .sort(["runs", "lost_tokens", "cause"], descending=[True, True, False])
+        .agg(
+            pl.col("run").n_unique().alias("runs"),
+            # what was priced in no run has no cost here either: the sum of nothing would be 0
+            pl.when(pl.col("lost_tokens").count() > 0).then(pl.col("lost_tokens").sum()).alias("lost_tokens"),
+        )
+        .sort(["runs", "lost_tokens", "cause"], descending=[True, True, False], nulls_last=True)
     )
     setup = ["engine", "version", "model", "gpu", "flags"]
     pooled = (

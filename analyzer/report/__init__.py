@@ -5,7 +5,7 @@ Every page module is imported when it is first asked for: a terminal page must n
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -16,7 +16,8 @@ if TYPE_CHECKING:
     from analyzer.report.build import Judged
     from analyzer.report.model import InputSummary, Report
 
-FORMATS = ("text", "json", "markdown", "html", "sarif", "junit")
+Format: TypeAlias = Literal["text", "json", "markdown", "html", "sarif", "junit"]
+FORMATS: tuple[Format, ...] = get_args(Format)
 
 
 def build(judged: Sequence[Judged], inputs: Sequence[InputSummary], *, seconds: float = 0.0) -> Report:

@@ -65,7 +65,10 @@ def ranks_of(run: RunReport) -> int:
 
 
 def ranks_said(run: RunReport) -> str:
-    """``4 ranks``, or ``1 of 4 ranks`` where the arguments name more than printed figures of their own."""
+    """``4 ranks``, or ``1 of 4 ranks`` where the arguments name more than printed figures of their own.
+
+    ``""`` where neither an engine nor a rank is named.
+    """
     seen = ranks_of(run)
     named = ("tensor", "pipeline", "data") if run.engine == "vllm" else ("tensor", "pipeline")
     sizes = [number_of(run, f"args.{name}_parallel_size") for name in named]
@@ -76,6 +79,8 @@ def ranks_said(run: RunReport) -> str:
     if whole > seen and any(rank for fact in run.facts.values() for rank in fact.ranks):
         return f"{seen} of {whole} ranks"
     seen = max(seen, whole)
+    if run.engine is None and seen == 1:
+        return ""
     return f"{seen} rank{'s' if seen > 1 else ''}"
 
 

@@ -55,10 +55,7 @@ class Draft:
 
     def number(self, name: str) -> float | None:
         """The fact ``name`` as a number, or None."""
-        value = self.facts.value(name)
-        if isinstance(value, bool) or not isinstance(value, int | float):
-            return None
-        return float(value)
+        return self.facts.number(name)
 
     def argument(self, name: str, default: Any = None) -> Any:
         """The launch argument ``name``."""

@@ -21,11 +21,6 @@ def hybrid_block_tokens(state_bytes: float, attention_bytes_per_token: float, al
     return alignment * ceil_div(state_bytes, alignment * attention_bytes_per_token)
 
 
-def state_padding(block_tokens: int, state_bytes: float, attention_bytes_per_token: float) -> float:
-    """Share by which a state is padded to the attention page ("Padding mamba page size")."""
-    return block_tokens * attention_bytes_per_token / state_bytes - 1
-
-
 @dataclass(frozen=True, slots=True)
 class Groups:
     """Layers of several kinds in groups of equal size, which share the same blocks."""

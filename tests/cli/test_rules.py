@@ -56,7 +56,7 @@ def test_an_unknown_rule_suggests(capsys: pytest.CaptureFixture[str]) -> None:
 def test_a_users_own_rules_are_tested(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "KV901.yaml").write_text(OWN)
     assert rules.command(["test", str(tmp_path)]) == 0
-    assert "1 rules: 2 passed, 0 failed" in capsys.readouterr().out
+    assert "1 rule: 2 passed, 0 failed" in capsys.readouterr().out
     (tmp_path / "KV901.yaml").write_text(OWN.replace("pool.tokens: 1000", "pool.tokens: 500"))
     assert rules.command(["test", str(tmp_path)]) == 1
     assert "1 failed" in capsys.readouterr().out

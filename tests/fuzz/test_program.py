@@ -13,12 +13,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from analyzer.pipeline import Analysis
-from analyzer.report import render, to_json
+from analyzer.report import FORMATS, render, to_json
 from analyzer.report.model import Report
 from analyzer.resources import data_dir
 
 LOGS = sorted(data_dir("samples").rglob("*.log"))
-FORMATS = ("text", "json", "markdown", "html", "sarif", "junit")
 NUMBERS = (b"0", b"-1", b"nan", b"inf", b"99999999999999999999", b"1e308", b"0.00")
 HOSTILE = (
     b"\x1b]0;owned\x07 \x1b[31m <script>alert(1)</script> \xe2\x80\xae gpj.exe "

@@ -10,6 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from analyzer.report import FORMATS
 from tests.security.run_cli import run
 
 API_KEY, HF, PASSWORD, TOKEN = "hunter2secretvalue", "hf_QwErTyUiOpAsDfGhJkLz", "pa55w0rdInUrl", "tok3nOfTheAdmin99"
@@ -36,7 +37,6 @@ VLLM = (
     "(EngineCore_DP0 pid=9) INFO 11-30 02:58:37 [kv_cache_utils.py:1087] GPU KV cache size: 14,161 tokens\n"
     f"(EngineCore_DP0 pid=9) ERROR 11-30 02:58:39 [core.py:1] ValueError: {EVIL} api_key={API_KEY} HF_TOKEN={HF}\n"
 )
-FORMATS = ("text", "json", "markdown", "html", "sarif", "junit")
 _BAD = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 
 
