@@ -31,7 +31,7 @@ def command(
         str | None, typer.Option("--like", help="A log of the same set-up: its figures replace estimates.")
     ] = None,
     target_context: Annotated[
-        int | None, typer.Option("--target-context", min=1, help="Search flags that serve this context.")
+        str | None, typer.Option("--target-context", help="Search flags that serve this context, like 32k.")
     ] = None,
     target_concurrency: Annotated[
         int | None, typer.Option("--target-concurrency", min=1, help="… for so many requests at once.")
@@ -40,9 +40,10 @@ def command(
     fail_on: FailOn = "critical",
 ) -> int:
     from analyzer.diagnosis.judgement import reaches
-    from analyzer.planning.command import launch_of, target_of
+    from analyzer.planning.command import launch_of, target_of, tokens_of
     from analyzer.planning.forecast import document, forecast, judge
 
+    context = None if target_context is None else tokens_of("--target-context", target_context)
     launch = launch_of(engine, version, gpu_memory, words, draft_dir=draft_dir, taken=taken, weights=weights)
     if like is not None:
         from analyzer.planning.likeness import like as with_figures
@@ -52,7 +53,7 @@ def command(
     if found.model is None and found.trouble:
         raise UserError(found.trouble, status=3)
     judgement = judge(found)
-    target, answer = target_of(launch, target_context, target_concurrency), None
+    target, answer = target_of(launch, context, target_concurrency), None
     if target is not None:
         from analyzer.planning.search import search
 
@@ -60,13 +61,11 @@ def command(
     if json:
         from json import dumps
 
+        from analyzer.planning.search import document as answer_document
+
         about = document(found, judgement)
         if target is not None:
-            about["target"] = {
-                "context": target.context, "concurrency": target.concurrency, "reached": answer is not None,
-                "changes": answer.changes if answer else None, "command": answer.command if answer else None,
-                "pool_tokens": answer.found.tokens if answer else None,
-            }  # fmt: skip
+            about["target"] = answer_document(answer, target)
         typer.echo(dumps(about, indent=1, ensure_ascii=True))
     else:
         from analyzer.planning.paper import print_sheet

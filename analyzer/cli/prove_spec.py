@@ -16,8 +16,6 @@ from analyzer.cli.common import DraftDir, ModelDir, Paths, options_from, paths_o
 from analyzer.cli.stopping import keeping_what_came
 from analyzer.cli.streams import patience
 
-MARKS = {"proved": "yes", "refuted": "NO", "no evidence": "?", "not needed": "-"}
-
 
 def command(
     paths: Paths = None,
@@ -29,7 +27,7 @@ def command(
     url: Annotated[str | None, typer.Option("--url", help="Base URL of the running server.")] = None,
     format: Annotated[Literal["text", "json"], typer.Option("--format", "-f", help="How to print.")] = "text",
 ) -> int:
-    from analyzer.live.spec_proof import REFUTED, as_json, prove
+    from analyzer.live.spec_proof import REFUTED, as_json, page, prove
     from analyzer.pipeline import read
     from analyzer.redact import clean
 
@@ -42,15 +40,8 @@ def command(
         typer.echo(clean(json.dumps([as_json(p) for p in proofs], indent=1, default=str)))
     else:
         for proof in proofs:
-            typer.echo(f"run {proof.run}: speculative decoding {proof.verdict}" if len(proofs) > 1 else proof.verdict)
-            for layer in proof.layers:
-                lines = ", ".join(f"l. {w.line}" if w.line else w.source for w in layer.where[:3])
-                typer.echo(
-                    clean(f"  {MARKS[layer.state]:4} {layer.name:24} {layer.text}" + (f"   ({lines})" * bool(lines)))
-                )
-                if layer.how:
-                    typer.echo(clean(f"       {'':24} {layer.how}"))
-            typer.echo(clean(f"{proof.text}\n"))
+            for line in page(proof, alone=len(proofs) == 1):
+                typer.echo(clean(line))
     for note in analysis.missing:
         typer.echo(clean(f"kvautopsy: {note}"), err=True)
     if not any(i.recognised_lines for i in analysis.inputs):

@@ -13,6 +13,7 @@ from analyzer.run.facts import Fact, Where
 from analyzer.run.model import Run
 
 PROVED, REFUTED, UNKNOWN, NOT_NEEDED = "proved", "refuted", "no evidence", "not needed"
+MARKS = {PROVED: "yes", REFUTED: "NO", UNKNOWN: "?", NOT_NEEDED: "-"}
 WITHOUT_WEIGHTS = ("ngram", "suffix", "lookahead")
 """Methods that draft without a model of their own."""
 NEVER = 0.02
@@ -148,6 +149,17 @@ def _counted(run: Run) -> Layer:
     asked = get("http.error") if run.facts.value("http.health") == 0 else None
     text = "no counter of accepted tokens" + (f", and the server did not answer: {asked.value}" if asked else "")
     return Layer(name, UNKNOWN, text, asked.where if asked else (), how)
+
+
+def page(proof: Proof, *, alone: bool) -> list[str]:
+    """The proof as lines of text; ``alone``: its log holds no other run."""
+    lines = [proof.verdict if alone else f"run {proof.run}: speculative decoding {proof.verdict}"]
+    for layer in proof.layers:
+        places = ", ".join(f"l. {w.line}" if w.line else w.source for w in layer.where[:3])
+        lines.append(f"  {MARKS[layer.state]:4} {layer.name:24} {layer.text}" + (f"   ({places})" if places else ""))
+        if layer.how:
+            lines.append(f"       {'':24} {layer.how}")
+    return [*lines, proof.text, ""]
 
 
 def as_json(proof: Proof) -> dict[str, Any]:

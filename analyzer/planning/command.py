@@ -8,7 +8,7 @@ from pathlib import Path
 
 from analyzer.errors import UserError
 from analyzer.evidence.model_dir import inspect_model
-from analyzer.planning.flags import parse_flags
+from analyzer.planning.flags import parse_flags, whole_number
 from analyzer.planning.launch import Launch
 from analyzer.planning.search import Target
 from analyzer.units import GIB, parse_bytes
@@ -41,8 +41,22 @@ def launch_of(
     )  # fmt: skip
 
 
+def tokens_of(flag: str, text: str) -> int:
+    """The number of tokens that ``text`` behind ``flag`` says. Raises ``UserError`` for none."""
+    try:
+        tokens = whole_number(text)
+    except ValueError:
+        tokens = 0
+    if tokens < 1:
+        raise UserError(f"{flag} {text}: give a number of tokens, like 32768 or 32k")
+    return tokens
+
+
 def target_of(launch: Launch, context: int | None, concurrency: int | None) -> Target | None:
-    """What is searched for, None without a target. Without a context it is the one of the launch or the model."""
+    """What is searched for, None without a target. Without a context it is the one of the launch or the model.
+
+    Raises ``UserError`` if neither has one.
+    """
     if context is None and concurrency is None:
         return None
     name = "context_length" if launch.engine == "sglang" else "max_model_len"

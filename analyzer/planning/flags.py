@@ -134,6 +134,13 @@ def speculation_of(args: dict[str, Any]) -> dict[str, Any]:
     return {"method": str(method or ("draft_model" if model else "mtp")), "model": model, "tokens": int(tokens or 1)}
 
 
+def whole_number(text: str) -> int:
+    """``32k``, ``32K``, ``32,768`` or ``32768``. Raises ``ValueError`` for another text."""
+    if match := re.fullmatch(r"(\d+(?:\.\d+)?)([kmgtKMGT])", text):
+        return int(float(match[1]) * _HUMAN[match[2]])
+    return int(text.replace(",", "").replace("_", ""))
+
+
 def _looks_like_value(word: str) -> bool:
     """The next word belongs to an unknown flag: a number, a truth value, or a bare word without a path in it."""
     return "/" not in word and not word.startswith(".")
@@ -152,8 +159,6 @@ def _value(name: str, flag: str, value: str) -> Any:
             from analyzer.units import parse_bytes
 
             return int(parse_bytes(value))
-        if match := re.fullmatch(r"(\d+(?:\.\d+)?)([kmgtKMGT])", value):
-            return int(float(match[1]) * _HUMAN[match[2]])
-        return int(value.replace(",", "").replace("_", ""))
+        return whole_number(value)
     except ValueError:
         raise UserError(f"{flag} {value}: not a number that this flag takes") from None

@@ -52,6 +52,15 @@ def search(launch: Launch, target: Target) -> Answer | None:
     return None
 
 
+def document(answer: Answer | None, target: Target) -> dict[str, Any]:
+    """The result of a search for ``target`` as JSON-ready values."""
+    return {
+        "context": target.context, "concurrency": target.concurrency, "reached": answer is not None,
+        "changes": answer.changes if answer else None, "command": answer.command if answer else None,
+        "pool_tokens": answer.found.tokens if answer else None,
+    }  # fmt: skip
+
+
 def _reaches(found: Forecast, target: Target) -> bool:
     if found.trouble or found.running < target.concurrency:
         return False

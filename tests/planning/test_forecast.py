@@ -10,7 +10,7 @@ import pytest
 
 from analyzer.errors import UserError
 from analyzer.evidence.model_dir import inspect_model
-from analyzer.planning.command import launch_of, target_of
+from analyzer.planning.command import launch_of, target_of, tokens_of
 from analyzer.planning.forecast import Forecast, document, forecast, judge
 from analyzer.planning.plan_page import write, write_answer
 from analyzer.planning.search import Target, search
@@ -268,3 +268,14 @@ def test_a_forecast_is_no_more_certain_than_its_estimates(
     assert said in told and ("serve" in told) == bool(said)
     assert "exact" not in told
     assert bool(document(found, judgement)["trouble_at_worst"]) == (not serves[0])
+
+
+@pytest.mark.parametrize(("text", "tokens"), [("32k", 32_000), ("32K", 32_768), ("262,144", 262_144), ("5", 5)])
+def test_a_wanted_context_is_written_as_the_engines_take_it(text: str, tokens: int) -> None:
+    assert tokens_of("--target-context", text) == tokens
+
+
+@pytest.mark.parametrize("text", ["", "many", "0", "-3", "32kk"])
+def test_a_wanted_context_that_is_no_number_is_refused(text: str) -> None:
+    with pytest.raises(UserError, match=r"--target-context .*like 32768 or 32k"):
+        tokens_of("--target-context", text)
