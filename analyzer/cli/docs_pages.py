@@ -84,12 +84,20 @@ def _lines() -> Html:
     for place, group in itertools.groupby(shapes, key=lambda s: s.place.rpartition(":")[0]):
         rows = []
         for shape in group:
-            notes = [f"{first or '...'} to {last or '...'}: {text}" for first, last, text in shape.notes]
+            notes = [f"{_versions(first, last)}: {text}" for first, last, text in shape.notes]
             fields = ", ".join(f"{name} ({unit})" if unit != "any" else name for name, unit in shape.units.items())
             versions = [el("p", note) for note in notes] or [el("p", shape.meaning)]
             rows.append(el("tr", el("td", shape.kind, class_="mono"), el("td", *versions), el("td", fields)))
         parts += [el("h2", f"grammars/{place}"), _table(("kind", "versions and meaning", "fields"), rows)]
     return join(*parts)
+
+
+def _versions(first: str, last: str) -> str:
+    """``0.5.13 to 0.5.23``; ``0`` stands for the first version of all."""
+    first = "" if first == "0" else first
+    if first and last:
+        return first if first == last else f"{first} to {last}"
+    return f"from {first} on" if first else f"up to {last}" if last else "all versions"
 
 
 def _facts() -> Html:

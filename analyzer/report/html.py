@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 
@@ -205,7 +206,7 @@ def _finding(finding: Finding, run: RunReport) -> Html:
         el("p", el("span", finding.severity, class_=severity), ", " + ", ".join(t for t in tags if t), class_="tags"),
         el("p", finding.summary) if finding.summary else None,
         el("p", f"({finding.note})", class_="tags") if finding.note else None,
-        *[_proof(e, lines, run) for e, lines in view.grouped(finding.evidence)],
+        *[_proof(e, lines, run) for e, lines in itertools.chain(*view.proofs_of(finding))],
         el("p", el("b", "Fix: "), _unbroken(finding.fix), class_="fix") if finding.fix else None,
         *[_link(url) for url in finding.see],
         class_=f"finding is-{kind}" + (" follows" if finding.explained_by else ""),

@@ -172,7 +172,8 @@ def _finding(finding: Finding, run: RunReport) -> str:
     if finding.note:
         parts.append(f"({plain(finding.note)})")
     if finding.evidence:
-        parts.append(block(_quote(e, lines, run) for e, lines in view.grouped(finding.evidence)[:PROOFS]))
+        telling, rest = view.proofs_of(finding)
+        parts.append(block(_quote(e, lines, run) for e, lines in [*telling, *rest][:PROOFS]))
     if finding.fix:
         parts.append(f"**Fix:** {plain(finding.fix)}")
     parts += [f"See <{url}>" for url in finding.see if re.fullmatch(r"https?://[^\s<>]{3,300}", url)]

@@ -273,11 +273,10 @@ def _wrapped(text: str, width: int) -> list[str]:
 
 def _proofs(finding: Finding, sheet: Sheet, run: RunReport) -> None:
     """The lines that prove ``finding``, quoted; dumps of arguments and what is too much are named by number."""
-    groups = view.grouped(finding.evidence)
-    telling = [g for g in groups if not view.is_dump(g[0].text) and not g[0].text.startswith("Traceback (")] or groups
+    telling, rest = view.proofs_of(finding)
     for proof, lines in telling[:PROOFS]:
         _proof(proof, lines, sheet, run)
-    rest = [group for group in groups if not any(group is shown for shown in telling[:PROOFS])]
+    rest = [*telling[PROOFS:], *rest]
     if lines_left := view.lines_text([n for _, lines in rest for n in lines], 8):
         sheet.add("     ", (f"and {lines_left}", "dim"))
     elif rest:

@@ -101,6 +101,13 @@ def grouped(evidence: Iterable[Evidence]) -> list[tuple[Evidence, list[int]]]:
     return [(proof, list(dict.fromkeys(lines))) for proof, lines in groups.values()]
 
 
+def proofs_of(finding: Finding) -> tuple[list[tuple[Evidence, list[int]]], list[tuple[Evidence, list[int]]]]:
+    """`grouped`: the proofs that tell something, and those that say little alone (dumps, heads of tracebacks)."""
+    groups = grouped(finding.evidence)
+    telling = [g for g in groups if not is_dump(g[0].text) and not g[0].text.startswith("Traceback (")] or groups
+    return telling, [group for group in groups if not any(group is shown for shown in telling)]
+
+
 def place_of(proof: Evidence, lines: Sequence[int], run: RunReport) -> str:
     """``l. 91 95``, with the source where it is another one than the run's."""
     said = lines_text(lines, 6)
