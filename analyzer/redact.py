@@ -11,6 +11,7 @@ since each expression starts at a literal and the open-ended parts before it are
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from typing import Any
 
 MASK = "[redacted]"
@@ -103,6 +104,7 @@ def clean(text: str) -> str:
     return redact(neutralise(text))
 
 
+@lru_cache(4096)
 def is_secret_name(name: str) -> bool:
     """Whether a launch argument or field called ``name`` holds a secret, whatever its value looks like."""
     last = name.rsplit(".", 1)[-1]

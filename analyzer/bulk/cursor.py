@@ -59,15 +59,16 @@ class Windows:
 
     def are(self, places: Ints, text: bytes) -> Mask | None:
         """Where ``text``, which holds no zero, stands; None if some place is too near to the end to look."""
-        count = len(self._data) - len(text) + 1
-        if count < 1:
-            return None
-        texts: npt.NDArray[np.bytes_] = np.ndarray((count,), f"S{len(text)}", self._data, strides=(1,))
         try:
-            same: Mask = texts[places] == text  # a string of fixed length costs as much as one window
+            same: Mask = self.texts(places, len(text)) == text  # a string of fixed length costs as much as one window
         except IndexError:
             return None
         return same
+
+    def texts(self, places: Ints, width: int) -> npt.NDArray[np.bytes_]:
+        """The ``width`` bytes from each of ``places`` on. Raises ``IndexError`` if there are not so many."""
+        count = max(0, len(self._data) - width + 1)
+        return np.ndarray((count,), f"S{width}", self._data, strides=(1,))[places]
 
     def between(self, begin: Ints, end: Ints, most: int) -> list[Words64]:
         """The bytes between two places, eight at a time, 0 behind them; none if there are more than ``most``."""

@@ -99,11 +99,10 @@ class _Walk:
         """The stamps; most lines have that of the line before."""
         places = self._starts + begin
         words = self._lines.windows.over(places, width)
-        new = np.logical_or.reduce([word[1:] != word[:-1] for word in words])
-        codes: Ints = np.concatenate([np.zeros(1, np.int64), np.cumsum(new)])
-        first = np.concatenate([np.zeros(1, np.int64), np.flatnonzero(new) + 1])
-        lines = map(self._lines.__getitem__, self._rows[first].tolist())
-        return Words([line[begin : begin + width] for line in lines], codes)
+        new = np.append(True, np.logical_or.reduce([word[1:] != word[:-1] for word in words]))
+        codes: Ints = np.cumsum(new) - 1
+        stamps = self._lines.windows.texts(places[new], width).tolist()
+        return Words([stamp.decode(errors="replace") for stamp in stamps], codes)
 
     @cached_property
     def _texts(self) -> pl.Series:
@@ -234,7 +233,7 @@ def _cast(texts: pl.Series, column: Column) -> pl.Series:
         return texts.cast(pl.Int64, strict=False)
     if column.kind == "bool":
         return texts == "True"
-    if column.kind == "str":
+    if column.kind in ("str", "figures"):
         return texts
     values = texts.cast(pl.Float64, strict=False)
     return values * column.scale

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -55,9 +56,9 @@ class Tables:
             year = "" if template.dated else "1972-"
             stamps = pl.Series([f"{year}{stamp}" for stamp in claim.stamps.texts], dtype=pl.String)
             time = pl.lit(stamps.str.to_datetime("%Y-%m-%d %H:%M:%S", strict=False).gather(claim.stamps.codes))
-        known = {column.name for column in template.columns}
+        known = {column.name: column.kind for column in template.columns}
         fields = [
-            _cleaned(frame, name).alias(name) if dtype == pl.String and name in known
+            _cleaned(frame, name).alias(name) if dtype == pl.String and known.get(name, "figures") != "figures"
             else (pl.col(name).cast(dtype) if name in known else pl.lit(None, dtype=dtype).alias(name))
             for name, dtype in self._schema(kind).items()
         ]  # fmt: skip
@@ -79,8 +80,8 @@ class Tables:
             return
         record, kind = event.record, (event.engine, event.kind)
         row = {
-            "source": clean(record.source), "line": record.line, "time": record.time, "rank": clean(record.rank),
-            "process": clean(record.process), **{name: _plain(value, name) for name, value in event.fields.items()},
+            "source": _short(record.source), "line": record.line, "time": record.time, "rank": _short(record.rank),
+            "process": _short(record.process), **{name: _plain(value, name) for name, value in event.fields.items()},
         }  # fmt: skip
         rows = self._events.setdefault(kind, [])
         rows.append(row)
@@ -146,8 +147,16 @@ class Tables:
         table.write_parquet(folder / f"{part:05}.parquet", compression="zstd", compression_level=1)
 
 
+@lru_cache(1 << 14)
+def _short(text: str) -> str:
+    """A text that comes again and again, cleaned."""
+    return clean(text)
+
+
 def _plain(value: Any, name: str) -> Any:
     """A field's value as a cell; a nested one as JSON, a whole number that no column holds as null."""
+    if isinstance(value, float):
+        return value
     if isinstance(value, int) and abs(value) > GREATEST:
         return None
     if isinstance(value, str | dict | list | tuple):

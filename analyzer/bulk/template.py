@@ -171,7 +171,7 @@ def _access(text: str, every: bool) -> list[_Part] | None:
     if ANSWER.fullmatch(text) is None:
         return None
     address = (Dotted(), Fixed(b":"), Figure(False))
-    client: list[_Part] = [Span(address, Column("client"))] if every else [*address]
+    client: list[_Part] = [Span(address, Column("client", "figures"))] if every else [*address]
     return [*client, Fixed(b' - "'), _REQUEST if every else Tail(f"^{_ANSWER}$", (ANSWER_COLUMN,))]
 
 
@@ -205,7 +205,7 @@ def _field(value: str, kind: str, column: Column | None, every: bool) -> _Part |
     if kind == "bool":
         return Truth(column) if value in ("True", "False") else None
     if column is not None and column.name == POSITIONS:
-        return _rates(value, Column(POSITIONS, "str" if every else "rates")) if _RATES.fullmatch(value) else None
+        return _rates(value, Column(POSITIONS, "figures" if every else "rates")) if _RATES.fullmatch(value) else None
     if kind != "str" or not _NAME.fullmatch(value):
         return None
     if _WHOLE.fullmatch(value):  # the number of an engine

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 class Column:
     """A field that becomes a column: the type of its terminal, and the factor to base units.
 
-    ``rates`` is a list of rates of which the sum counts.
+    ``rates`` is a list of rates of which the sum counts, ``figures`` a text of figures and their signs.
     """
 
     name: str
