@@ -104,6 +104,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "engine_dead_v0": (WRAPPER, "engine dead"),
         "engine_dump": (WRAPPER, "step failed"),
         "engine_dump_header": (WRAPPER, "step failed"),
+        "scheduler_dump": (WRAPPER, "step failed"),
         "worker_failed_to_start": (WRAPPER, "worker failed to start"),
         "worker_exception": (WRAPPER, "worker failed"),
         "worker_exception_v0": (WRAPPER, "worker failed"),

@@ -32,6 +32,7 @@ STAGE_OF: dict[str, str] = {
     "engine_init": "init",
     "nccl_version": "init",
     "placement_wait": "init",
+    "devices_short": "init",
     "core_awaited": "init",
     "dp_coordinator": "init",
     "core_handshake": "init",

@@ -758,3 +758,10 @@ def test_a_kernel_that_asks_for_too_much_is_an_exception_without_a_traceback() -
 def test_an_ai_cpu_kernel_that_fails_is_a_devices_fault() -> None:
     run = only("Aicpu kernel execute failed, device_id=0, stream_id=2, kernelName=IndexPut, errorCode=0x2a\n")
     assert run.failure is not None and run.failure.exception == "device fault"
+
+
+def test_the_batch_alone_shows_that_a_step_failed() -> None:
+    dump = "Dumping scheduler output for model execution: SchedulerOutput(scheduled_new_reqs=[], num_scheduled_tokens={a: 16384})\n"
+    run = only(f"(EngineCore_DP0 pid=1880) ERROR 11-11 23:20:26 [dump_input.py:79] {dump}")
+    assert run.outcome == "crashed at runtime"
+    assert run.failure is not None and (run.failure.exception, run.failure.kind) == ("step failed", "elsewhere")
