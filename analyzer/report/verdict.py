@@ -123,14 +123,10 @@ def _reason(summary: str, message: str) -> str:
 
     ``message`` is empty if no line of the log says it.
     """
-    if "validation error" in message.split("\n", 1)[0]:  # pydantic counts first and says then
-        message = headline(message)
-    text, quoted = " ".join(summary.split()), " ".join(message.split())
-    first = _sentence(text)
+    first, quoted = _sentence(" ".join(summary.split())), headline(message)
     if not quoted or (first and any(c.isdigit() for c in first) and quoted[:40] not in first):
         return first
-    line = message.strip().split("\n", 1)[0]
-    said = _sentence(quoted if len(line) < SENTENCE // 4 else line) or clip(quoted, SENTENCE)
+    said = _sentence(quoted) or clip(quoted, SENTENCE)
     return f'The log says: "{said}"' if len(said.split()) > 1 else first
 
 
