@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, TextIO
 
 from analyzer.live.session import Notice, Session
 from analyzer.redact import clean
-from analyzer.report.styles import SEVERITIES
+from analyzer.report.charts import charts_of, figure
+from analyzer.report.sheet import sparkline
+from analyzer.report.styles import OUTCOMES, SEVERITIES
+from analyzer.report.view import engine_of
 from analyzer.units import show, show_bytes
 
 if TYPE_CHECKING:
@@ -18,13 +21,11 @@ if TYPE_CHECKING:
     from analyzer.report.model import RunReport
 
 STEPS = ("arguments", "init", "weights", "pool", "graphs", "ready", "serving")
-BARS = "▁▂▃▄▅▆▇█"
 REFRESH = 0.1
 WIDE = 90
-"""Columns from which all names of the stages fit."""
+"""Columns from which the names of the ledger's rows have more room."""
 LEAST_TOLD = 3
 """Findings that stay on the lowest screen."""
-SHARES = frozenset({"usage", "state_usage", "swa_usage", "hit_rate", "acceptance"})
 
 
 class Screen:
@@ -96,10 +97,10 @@ class Screen:
     def _head(run: RunReport, reached: set[str], width: int) -> Text:
         from rich.text import Text
 
-        name = " ".join(filter(None, (run.engine, run.version)))
-        text = Text(f"{clean(name)}  ", style="bold")
-        text.append(f"{run.outcome}   ", "bold red" if "crashed" in run.outcome else "bold")
-        short = width < WIDE
+        engine = engine_of(run).split(" (")[0]  # how the version is known is for the report
+        text = Text(f"{clean(engine)}  ", style="bold")
+        text.append(f"{run.outcome}   ", OUTCOMES.get(run.outcome, "bold"))
+        short = text.cell_len + sum(len(step) + 4 for step in STEPS) > width
         for step in STEPS:
             mark = "● " if step in reached else "○ "
             if short:
@@ -133,19 +134,9 @@ class Screen:
     def _load(run: RunReport, width: int) -> list[Text]:
         from rich.text import Text
 
-        points = run.series.get("points") or {}
-        lines: list[Text] = []
-        for name, values in points.items() if isinstance(points, dict) else ():
-            if name == "time" or not isinstance(values, list):
-                continue
-            numbers = [v for v in values if isinstance(v, int | float)][-max(8, min(60, width - 32)) :]
-            if len(numbers) > 1:
-                last = f"{100 * numbers[-1]:.0f} %" if name in SHARES else f"{numbers[-1]:,.4g}"
-                lines.append(Text(f"  {name:14} {sparkline(numbers)} {last}"))
-        return lines
-
-
-def sparkline(values: list[float]) -> str:
-    """``values`` as one line of bars, scaled from 0 to their maximum."""
-    top = max(values) or 1
-    return "".join(BARS[max(0, min(len(BARS) - 1, int(v / top * (len(BARS) - 1) + 0.5)))] for v in values)
+        most = max(8, min(60, width - 32))
+        return [
+            Text(f"  {chart.label:14} {sparkline(known[-most:], most)} {figure(chart.last, chart.unit)}")
+            for chart in charts_of(run)
+            if len(known := [value for value in chart.values if value is not None]) > 1
+        ]
