@@ -24,6 +24,8 @@ MAX_HITS = 2_000
 """Harmless lines that are named one by one."""
 MAX_UNKNOWN = 200
 MAX_RECORD_LINES = 400
+TELLING = 30
+"""Characters from which a line is the same message as a failure's, and not just a common word of it."""
 _GRAVE = ("ERROR", "CRITICAL", "FATAL")
 _WORDS = re.compile(
     r"error|exception|fail(?:ed|ure)|traceback|fatal|abort|panic|killed|cannot |could not", re.IGNORECASE
@@ -58,12 +60,13 @@ class BenignRules:
         unknown: list[Where] = []
         covered = {(w.source, w.line) for w in proved}
         spans = [span for failure in run.failures for span in _spans(failure)]
+        said = [" ".join(failure.message.split()) for failure in run.failures]
         for event in run.events:
             rule = self._of_event(event, view)
             record = event.record
             if rule is None and event.kind not in self._by_kind and looks_grave(record, recognised=True):
                 rule = self._of_record(record, view)
-                if rule is None and not _accounted(record, covered, spans):
+                if rule is None and not _accounted(record, covered, spans, said):
                     unknown.append(Where.of(record))
             if rule is not None:
                 hits.append(_hit(record, rule))
@@ -71,7 +74,7 @@ class BenignRules:
             rule = self._of_record(record, view)
             if rule is not None:
                 hits.append(_hit(record, rule))
-            elif looks_grave(record, recognised=False) and not _accounted(record, covered, spans):
+            elif looks_grave(record, recognised=False) and not _accounted(record, covered, spans, said):
                 unknown.append(Where.of(record))
         hits.sort(key=lambda h: (h.source, h.line))
         return hits[:MAX_HITS], sorted(dict.fromkeys(unknown), key=lambda w: (w.source, w.line))[:MAX_UNKNOWN]
@@ -123,8 +126,13 @@ def _spans(failure: Failure) -> list[tuple[str, int, int]]:
     return [own, *((source, first, last) for first, last in failure.spans)]
 
 
-def _accounted(record: Record, covered: set[tuple[str, int]], spans: Sequence[tuple[str, int, int]]) -> bool:
-    """Whether a finding rests on one of the record's lines, or a failure spans them."""
+def _accounted(
+    record: Record, covered: set[tuple[str, int]], spans: Sequence[tuple[str, int, int]], said: Sequence[str]
+) -> bool:
+    """Whether a finding rests on one of the record's lines, a failure spans them, or they say what one said."""
+    text = " ".join(record.text.split())
+    if len(text) >= TELLING and any(text in message for message in said):
+        return True
     lines = range(record.line, min(record.last_line, record.line + MAX_RECORD_LINES) + 1)
     if any((record.source, line) in covered for line in lines):
         return True

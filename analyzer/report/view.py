@@ -230,8 +230,9 @@ def ledger_total(rows: Sequence[LedgerRow]) -> float:
 def place_of_failure(failure: FailureRow, most: int) -> str:
     """Process, at ``most`` so many of its ranks, and stage of a failure; what says the same twice is said once."""
     ranks = [rank for rank in failure.ranks if rank != failure.process]
+    process = "" if any(rank.startswith(f"{failure.process} ") for rank in ranks) else failure.process
     more = f"{len(ranks) - most} more" if len(ranks) > most else ""
-    return ", ".join(part for part in (failure.process, *ranks[:most], more, failure.stage) if part)
+    return ", ".join(part for part in (process, *ranks[:most], more, failure.stage) if part)
 
 
 def is_dump(text: str) -> bool:

@@ -105,6 +105,15 @@ def test_what_belongs_to_a_failure_is_accounted_for() -> None:
     assert unknown(judged(scary, failures=[failure])) == [18]
 
 
+def test_a_line_that_says_what_a_failure_said_is_accounted_for() -> None:
+    failure = Failure("ValueError", "Only per-tensor scales for weights are supported.\nFound 8 bits", ())
+    scary = [
+        record(3, "Only per-tensor scales for weights are supported.", "ERROR"),
+        record(4, "Found 8 bits", "ERROR"),
+    ]
+    assert unknown(judged(scary, failures=[failure])) == [4]  # too short to be more than a chance
+
+
 def test_what_a_finding_rests_on_is_accounted_for() -> None:
     finding = "id: KV901\nwhen: seen(odd)"
     run = make_run(events=[Event("odd", "sglang", record(2, "failed", "ERROR"))])
