@@ -1,8 +1,8 @@
 """Prefixes that collectors put around an engine's line, stacked in any order.
 
-Docker compose, docker's json-file, CRI, kubectl (``--timestamps``, ``--prefix``), journald, syslog, Buildkite and other
-bracketed time stamps, torchrun and srun rank labels, Markdown quotes, and prefixes that no list knows: what stands
-before an engine prefix in the same shape on three lines is a prefix.
+Docker compose, docker's json-file, CRI, kubectl (``--timestamps``, ``--prefix``), stern, journald, syslog, Buildkite
+and other bracketed time stamps, torchrun and srun rank labels, Markdown quotes, and prefixes that no list knows: what
+stands before an engine prefix in the same shape on three lines is a prefix.
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ _PATTERNS = {
     "dashes": rf"-(?: [\w.]{{1,60}} -)? (?:{engine.LEVELS}) - ",
     "compose": r"([A-Za-z0-9][\w.-]*)(\s*)\| ?",
     "pod": r"\[(pod/[^\]\s]+)\] ?",
+    # stern: the pod of a deployment, whose name ends in two made-up parts, and its container
+    "stern": r"([a-z][a-z\d-]{1,80}-[\da-f]{6,10}-[bcdf-hj-np-tv-z2456789]{5}) ([a-z][a-z\d-]{0,62})(?: |$)",
     "label": r"\[(rank\d+|default\d+|[\w.-]+:\d+)\]: ?",
     "journal": (
         r"(?:<\d{1,3}>\d? ?)?([A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d(?:\.\d+)?) ([\w.-]+) "
@@ -188,6 +190,9 @@ class Peeler:
             if match and not (self._head is not None and self._head.match(text)):  # a time alone, and two words
                 return _journal(text, match, outer)
             if match := _pattern("severity").match(text):
+                return text[match.end() :]
+            if match := _pattern("stern").match(text):
+                outer.stream = _join(outer.stream, f"{match[1]}/{match[2]}")
                 return text[match.end() :]
         if rest is None and "|" in text[:80] and (first.isalnum()):
             rest = self._compose(text, outer)

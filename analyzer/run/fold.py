@@ -12,6 +12,7 @@ from analyzer.framing.record import Record
 from analyzer.run import split
 from analyzer.run.building import Building
 from analyzer.run.companions import paired
+from analyzer.run.foreign import engine_of_process
 from analyzer.run.loops import note_loop
 from analyzer.run.model import Run
 from analyzer.run.plan import plan_of
@@ -86,7 +87,8 @@ class RunFolder:
         """The runs seen so far. May be called at any time; each call makes fresh objects."""
         meaningful = [b for b in self._all if b.votes or b.marks or b.log.entries]
         engines = {b.source for b in meaningful if b.votes}
-        meaningful = [b for b in meaningful if b.about_engine or b.source not in engines] or self._all[:1]
+        meaningful = [b for b in meaningful if b.about_engine or b.source not in engines]
+        meaningful = meaningful or ([b for b in self._all if engine_of_process(b.tagged or b.last)] or self._all)[:1]
         pairs = paired(meaningful, forced=self._merge)
         runs = [b.run(number, self._closed, others) for number, (b, others) in enumerate(pairs, 1)]
         note_loop(runs, [(b.first_time, b.last_time) for b, _ in pairs])

@@ -40,6 +40,7 @@ STAGE_OF: dict[str, str] = {
     "rank_assigned": "init",
     "distributed_init": "init",
     "load_start": "weights",
+    "weights_format": "weights",
     "load_seconds": "weights",
     "bnb_load": "weights",
     "weights_loaded": "weights",

@@ -21,6 +21,7 @@ SGLANG = "[2026-11-30 02:55:49 TP0] text"
         ("2026-06-24T17:38:02.436246479+02:00 stderr F ", ""),
         ("2026-06-24T17:38:02.436246479Z ", ""),
         ("[pod/vllm-7f9-x/server] ", "pod/vllm-7f9-x/server"),
+        ("ms-pd-decode-6c8f9c4df6-vh88z vllm ", "ms-pd-decode-6c8f9c4df6-vh88z/vllm"),
         ("Nov 30 03:24:15 node7 vllm.service[812]: ", "node7 vllm.service"),
         ("2026-11-30T03:24:15+0000 node7 vllm[812]: ", "node7 vllm"),
         ("<30>Nov 30 03:24:15 node7 vllm[812]: ", "node7 vllm"),

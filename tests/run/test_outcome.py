@@ -765,3 +765,31 @@ def test_the_batch_alone_shows_that_a_step_failed() -> None:
     run = only(f"(EngineCore_DP0 pid=1880) ERROR 11-11 23:20:26 [dump_input.py:79] {dump}")
     assert run.outcome == "crashed at runtime"
     assert run.failure is not None and (run.failure.exception, run.failure.kind) == ("step failed", "elsewhere")
+
+
+def test_a_proxy_beside_the_server_in_one_file_does_not_hide_it() -> None:
+    pod = "ms-pd-decode-6c8f9c4df6-vh88z"
+    log = (
+        f'{pod} routing-proxy E1027 22:25:32.427556       1 proxy.go:268] "waiting for vLLM to be ready"\n'
+        f"{pod} vllm (APIServer pid=1) INFO:     Waiting for application shutdown.\n"
+        f"{pod} vllm (APIServer pid=1) INFO:     Application shutdown complete.\n"
+        f'{pod} routing-proxy E1027 22:25:32.477379       1 proxy.go:268] "waiting for vLLM to be ready"\n'
+    )
+    run = only(log)
+    assert (run.engine, run.outcome) == ("vllm", "stopped")
+
+
+def test_a_start_killed_after_the_formats_of_the_weights() -> None:
+    log = "INFO 04-23 23:45:35 [weight_utils.py:243] Using model weights format ['*.safetensors']\nKilled\n"
+    assert only(log).outcome == "crashed at startup"
+
+
+def test_a_frame_whose_path_was_shortened_is_not_the_users_own_program() -> None:
+    run = only(
+        "08:13:38  Application startup complete\n08:13:38  Uvicorn running on http://127.0.0.1:20066\n"
+        "08:14:25  [DP0~DP15 TP0~TP15] Scheduler hit an exception (x16)\n"
+        '          File ".../speculative/eagle_worker_v2.py", line 1158, in forward_batch_generation\n'
+        "            if pool.ratio != 128:\n          AttributeError: 'Pool' object has no attribute 'ratio'\n"
+        "08:14:26  Subprocess scheduler_0 (pid=1225) crashed with exit code -3\n"
+    )
+    assert (run.outcome, run.failure and run.failure.exception) == ("crashed at runtime", "AttributeError")
