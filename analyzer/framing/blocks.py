@@ -14,6 +14,7 @@ MAX_LINES = 2000
 MAX_CHARS = 1 << 20
 _CHAIN = ("The above exception was", "During handling of the above")
 _TAIL_LINES = 60
+_LONE_LINES = 12
 _NATIVE_FRAME = r'  File "[^"]*", line \d+,? in [^,]*$'  # as faulthandler and C++ symbolisers print it
 
 _PATTERNS = {
@@ -46,6 +47,7 @@ _PATTERNS = {
     "several_lines": (
         r"hit an exception|out of memory|[Mm]emory [Ll]eak|leak detected|[Pp]y-?spy|Possible solutions|dump|:$"
     ),
+    "goes_on": r"[`'\"(\[<]|[a-z][\w.-]*[ ,;]",  # no name of a class, no setting, no sentence of its own
     "dump": r"[Aa]rgs\b|[Cc]onfig|Namespace\(",
     "dump_line": r"\s|Thread |Process |Python v|\d+[.)] |[-*] |Try to|Availa|Aval|[\w.#-]+ ?[=:]",
 }
@@ -167,11 +169,11 @@ class Traceback(Block):
             self._after += 1
         elif self._flat(text):
             self._code = text.startswith('File "')
-        elif self._code and not _names_error(text):
+        elif self._code and not names_error(text):
             self._code = text[:1] in "^~"  # one line of source below its frame, and marks below that
         elif text and not text[0].isspace() and not self._chained:
             self.ended, self._after = True, 0
-            self._empty = text.endswith((":", ": ")) and _names_error(text)
+            self._empty = text.endswith((":", ": ")) and names_error(text)
 
     def begins_anew(self, text: str) -> bool:
         """Whether ``text``, under the same header, is a further traceback and not a part of this one."""
@@ -247,9 +249,20 @@ class Message(Block):
             return not _is_start(text) and not begins_traceback(text) and len(self._head) < 1000
         if not self._dump or _is_start(text):
             return False
-        if _names_error(text) and "hit an exception" in self.record.text:
+        if names_error(text) and "hit an exception" in self.record.text:
             return False  # the exception stands for itself
         return pattern("dump_line").match(text) is not None
+
+
+class Lone(Block):
+    """The last line of a traceback, standing alone, and what its message says on further lines."""
+
+    def accepts(self, text: str) -> bool:
+        if self._blanks or len(self._head) > _LONE_LINES or begins_traceback(text) or _is_start(text):
+            return False
+        if text[:1].isspace():
+            return pattern("stack").match(text) is None
+        return len(self._head) == 1 and self.record.text.endswith(":") and pattern("goes_on").match(text) is not None
 
 
 class Bar(Block):
@@ -288,7 +301,7 @@ def begins_traceback(text: str, level: str = "ERROR") -> bool:
     return (pattern("frame").match(text) if text[:1] == " " else pattern("flat_frame").match(text)) is not None
 
 
-def _names_error(text: str) -> bool:
+def names_error(text: str) -> bool:
     """Whether an unindented line reads like the exception that ends a traceback."""
     return re.match(r"[A-Za-z_][\w.]*(?:Error|Exception|Exit|Interrupt|OutOfMemory\w*)(?:: |:?\s*$)", text) is not None
 

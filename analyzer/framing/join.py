@@ -10,7 +10,18 @@ import re
 from collections import deque
 from dataclasses import replace
 
-from analyzer.framing.blocks import TRACEBACK, Bar, Block, Message, Stack, Traceback, begins_traceback, pattern
+from analyzer.framing.blocks import (
+    TRACEBACK,
+    Bar,
+    Block,
+    Lone,
+    Message,
+    Stack,
+    Traceback,
+    begins_traceback,
+    names_error,
+    pattern,
+)  # fmt: skip
 from analyzer.framing.record import Record
 
 PATIENCE = 100
@@ -120,9 +131,9 @@ class Joiner:
                 self._begin(message, "", key)
                 message.append(text, line)
             else:
-                self._plain(record)
+                self._plain(record, key)
         else:
-            self._plain(record)
+            self._plain(record, key)
 
     def bar(self, record: Record) -> None:
         """One frame of a progress bar."""
@@ -237,9 +248,12 @@ class Joiner:
         else:
             self._open.setdefault(key, []).append(block)
 
-    def _plain(self, record: Record) -> None:
+    def _plain(self, record: Record, key: str) -> None:
         self._flush_last()
-        self._emit(Block(record))
+        if ":" in record.text and names_error(record.text):
+            self._begin(Lone(record), "", key)
+        else:
+            self._emit(Block(record))
 
     def _emit(self, block: Block) -> None:
         block.closed = True

@@ -87,7 +87,9 @@ DEVICE_TEXT = re.compile(r"CUDA|HIP error|NCCL|NPU |XPU |out of memory|CUBLAS|cu
 _CLIENT_LIBRARY = re.compile(r"/(?:openai|litellm|langchain\w*|requests|httpx|aiohttp|gradio|llama_index)/")
 _SERVER_FILE = re.compile(r"/(?:vllm|sglang|huggingface_hub|transformers|modelscope|ray|torch)/")
 _LIBRARY_FILE = re.compile(r"/(?:site|dist)-packages/|/lib/python3|/bin/|^<")
-_ENGINE_FILE = re.compile(r"/(?:vllm|sglang)/|/(?:site|dist)-packages/|/lib/python3|^<frozen|/torch/|\.pxi$|\.pyx$")
+_ENGINE_FILE = re.compile(
+    r"^(?:\.\.\.|…)|/(?:vllm|sglang)/|/(?:site|dist)-packages/|/lib/python3|^<frozen|/torch/|\.pxi$|\.pyx$"
+)
 
 
 @dataclass(slots=True)

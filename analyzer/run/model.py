@@ -90,7 +90,7 @@ def headline(message: str) -> str:
         if line.startswith("what():") and before.startswith("terminate called"):
             best = line.removeprefix("what():").strip()
             break
-    if best is lines[0] and len(lines) > 1 and (best[-1:] in (":", ",") or _PLACE.fullmatch(best)):
+    if best is lines[0] and len(lines) > 1 and (best.endswith((":", ",", " at")) or _PLACE.fullmatch(best)):
         best = f"{best} {lines[1]}"
     if best.startswith("!!"):
         best = best.strip("! ")

@@ -160,6 +160,8 @@ class _Reader:
         self.unended = False
         self.flat = -9
         """The last line that is a frame without any indentation: its source follows without one, too."""
+        self.depth = 0
+        """How far in the last frame stands."""
 
     def line(self, index: int, raw: str) -> None:
         text = raw
@@ -177,6 +179,7 @@ class _Reader:
             self.begin(index, text)
         elif frame := _FRAME.match(text) or _CELL_FRAME.match(text):
             self.flat = -9 if text[:1].isspace() else index
+            self.depth = len(text) - len(text.lstrip())
             self.frame(index, frame)
         else:
             self.other(index, text)
@@ -211,6 +214,8 @@ class _Reader:
             self.message(index, text)
             return
         match = _EXCEPTION.match(text.rstrip()) or _INDENTED_ERROR.match(text.rstrip())
+        if match is None and 0 < len(text) - len(text.lstrip()) <= self.depth and exception_line(text) is not None:
+            match = _EXCEPTION.match(text.strip())  # as far in as its frame, whose source stands further in
         named = match is not None and looks_like_error_name(match.group(1))
         if match and (named or (self.open.frames and index != self.flat + 1)):
             self.open.exception = match.group(1)

@@ -318,3 +318,22 @@ def test_a_dump_that_was_cut_does_not_swallow_the_traceback_below_it() -> None:
     )
     first, second = framed(text)
     assert (first.last_line, second.form, second.line) == (1, "traceback", 2)
+
+
+def test_an_exception_alone_keeps_the_lines_that_its_message_goes_on_with() -> None:
+    kernel, mlir, end = framed(
+        "tvm.error.InternalError: Failed at\n  /x/csrc/gemm/scaled_mm_sm120.cuh:426\n"
+        "MLIRError: Operation creation failed:\nexpects `coord` and shape of view are weakly congruent\n"
+        "Received sigquit from a child process.\n"
+    )
+    assert kernel.text == "tvm.error.InternalError: Failed at\n  /x/csrc/gemm/scaled_mm_sm120.cuh:426"
+    assert mlir.text == "MLIRError: Operation creation failed:\nexpects `coord` and shape of view are weakly congruent"
+    assert end.text == "Received sigquit from a child process."
+
+
+def test_what_an_exception_alone_does_not_say_is_a_record_of_its_own() -> None:
+    records = framed(
+        "ValueError: it ended:\nLoad weight begin. avail mem=9.00 GB\nValueError: it ended:\nmax_total_num_tokens=7\n"
+        'ValueError: it ended\n  File "/x/a.py", line 1, in f\n    g()\nKeyError: 1\n'
+    )
+    assert [record.line for record in records] == [1, 2, 3, 4, 5, 6]

@@ -165,3 +165,22 @@ def test_an_exception_in_the_heading_of_a_process() -> None:
     text = "Scheduler hit an exception: torch._dynamo.exc.Unsupported: Logger not supported"
     assert exception_line(text) == ("torch._dynamo.exc.Unsupported", "Logger not supported")
     assert exception_line("Scheduler hit an exception: Traceback (most recent call last):") is None
+
+
+@pytest.mark.parametrize("inside", ["    ", "          "])
+def test_an_exception_as_far_in_as_its_frame_is_the_end_and_no_source(inside: str) -> None:
+    text = (
+        f'{inside}File ".../speculative/worker.py", line 9, in forward\n{inside}  if pool.ratio != 128:\n'
+        f"{inside}AttributeError: 'Pool' object has no attribute 'ratio'"
+    )
+    root = parse(text).root
+    assert root is not None
+    assert (root.exception, root.end) == ("AttributeError", 2)
+    assert [frame.function for frame in root.frames] == ["forward"]
+
+
+def test_source_that_reads_like_an_exception_is_source() -> None:
+    text = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n    ValueError: int = 3\nKeyError: 1'
+    root = parse(text).root
+    assert root is not None
+    assert root.exception == "KeyError"
