@@ -108,7 +108,7 @@ def test_the_readme_counts_rules_and_shapes() -> None:
     from analyzer.parsing import default_catalog
 
     text = " ".join((ROOT / "README.md").read_text().split())
-    shapes, rules = re.search(r"About (\d+) message shapes", text), re.search(r"About (\d+) rules", text)
+    shapes, rules = re.search(r"Over (\d+) message shapes", text), re.search(r"Over (\d+) rules", text)
     assert shapes and rules
-    assert abs(int(shapes[1]) - len(default_catalog().shapes)) <= 25
-    assert abs(int(rules[1]) - len(list((ROOT / "rules").rglob("*.yaml")))) <= 15
+    assert 0 <= len(default_catalog().shapes) - int(shapes[1]) < 100
+    assert 0 <= len(list((ROOT / "rules").rglob("*.yaml"))) - int(rules[1]) < 50
