@@ -202,6 +202,8 @@ def _of_a_request(entry: Entry, head: str) -> bool:
     failure = entry.failure
     if DEVICE_TEXT.search(f"{failure.exception}: {failure.message}"):
         return False
+    if any(f.function == "lifespan" or "/uvicorn/lifespan/" in f.file for f in failure.frames):
+        return False  # the web application as a whole begins or ends there
     starting = any(f.function == "<module>" or STARTUP_FUNCTIONS.match(f.function) for f in failure.frames)
     looping = any(f.function in ("run_engine_core", "run_busy_loop") for f in failure.frames)
     transfer = (

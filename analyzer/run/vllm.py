@@ -41,6 +41,7 @@ STAGE_OF: dict[str, str] = {
     "distributed_init": "init",
     "load_start": "weights",
     "weights_format": "weights",
+    "neuron_compile": "weights",
     "load_seconds": "weights",
     "bnb_load": "weights",
     "weights_loaded": "weights",

@@ -793,3 +793,30 @@ def test_a_frame_whose_path_was_shortened_is_not_the_users_own_program() -> None
         "08:14:26  Subprocess scheduler_0 (pid=1225) crashed with exit code -3\n"
     )
     assert (run.outcome, run.failure and run.failure.exception) == ("crashed at runtime", "AttributeError")
+
+
+def test_the_end_of_the_web_application_is_no_request() -> None:
+    log = (
+        "Traceback (most recent call last):\n"
+        '  File "/c/site-packages/starlette/routing.py", line 699, in lifespan\n'
+        "    await receive()\n"
+        '  File "/c/site-packages/uvicorn/lifespan/on.py", line 137, in receive\n'
+        "    return await self.receive_queue.get()\n"
+        '  File "/usr/lib/python3.12/asyncio/queues.py", line 158, in get\n'
+        "    await getter\n"
+        "asyncio.exceptions.CancelledError\n\n"
+        "RuntimeError: Engine core initialization failed. See root cause above. Failed core proc(s): {}\n"
+    )
+    run = only(log)
+    assert run.outcome == "crashed at startup"
+    assert not any(failure.request_level for failure in run.failures)
+
+
+def test_loops_of_mini_sglang_serve() -> None:
+    run = only(
+        "Process TP0-scheduler:\nTraceback (most recent call last):\n"
+        '  File "python/minisgl/scheduler/scheduler.py", line 591, in normal_loop\n    self._process_last_data(data)\n'
+        '  File "python/minisgl/kvcache/pool.py", line 104, in alloc\n    raise RuntimeError("pool exhausted")\n'
+        "RuntimeError: pool exhausted\n"
+    )
+    assert run.outcome == "crashed at runtime"
