@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from analyzer.fleet.compare import Comparison, Difference, Share
-from analyzer.fleet.versions import label_of
 from analyzer.redact import clean
-from analyzer.report.view import ENGINES
+from analyzer.report.view import ENGINES, version_label
 from analyzer.run.model import Run
 from analyzer.run.vocabulary import spec_of
 from analyzer.units import show
@@ -31,7 +30,7 @@ class Step:
 
 def name_of(run: Run) -> str:
     """``a.log (run 1), SGLang 0.5.13-0.5.15``."""
-    version = label_of(run.version, *(run.version_range or ())) or "of unknown version"
+    version = version_label(run.version, *(run.version_range or ())) or "of unknown version"
     engine = ENGINES.get(run.engine or "", run.engine or "unknown engine")
     return clean(f"{run.source} (run {run.id}), {engine} {version}")
 

@@ -53,16 +53,6 @@ def span_of_label(label: str) -> Span:
     return span_of(None, low, high) if dash and high[:1].isdigit() else span_of(label)
 
 
-def label_of(version: str | None, low: str = "", high: str = "") -> str | None:
-    """``0.5.17``, ``0.5.13-0.5.15``, ``0.5.13 or later``; None if nothing is known."""
-    low, high = (end.lstrip("<>=") for end in (low, high))
-    if version or not (low or high):
-        return version
-    return (
-        low if low == high else f"{low}-{high}" if low and high else f"{low} or later" if low else f"{high} or earlier"
-    )
-
-
 def comparable(engine: str, older: Span, newer: Span) -> bool:
     """Whether the printed token counts of two spans surely mean the same."""
     if engine != "vllm":

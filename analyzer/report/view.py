@@ -33,23 +33,21 @@ class Said:
 def engine_of(run: RunReport) -> str:
     """``SGLang 0.5.14-0.5.17 (from line shapes)``."""
     name = ENGINES.get(run.engine or "", run.engine or "unknown engine")
-    if run.version:
-        version = run.version
-    elif run.version_range and any(run.version_range):
-        low, high = (part.lstrip("<>=") for part in run.version_range)
-        version = (
-            low
-            if low == high
-            else f"{low}-{high}"
-            if low and high
-            else f"{low} or later"
-            if low
-            else f"{high} or earlier"
-        )
-    else:
+    version = version_label(run.version, *(run.version_range or ()))
+    if not version:
         return f"{name}, version unknown" if run.engine else name
     basis = _BASIS.get(run.version_basis or "", run.version_basis or "")
     return f"{name} {version}" + (f" ({basis})" if basis else "")
+
+
+def version_label(version: str | None, low: str = "", high: str = "") -> str | None:
+    """``0.5.17``, ``0.5.13-0.5.15`` (a bracket), ``0.5.13 or later``; None if nothing is known."""
+    low, high = (end.lstrip("<>=") for end in (low, high))
+    if version or not (low or high):
+        return version
+    if low and high:
+        return low if low == high else f"{low}-{high}"
+    return f"{low} or later" if low else f"{high} or earlier"
 
 
 def model_of(run: RunReport) -> str:
