@@ -18,7 +18,7 @@ _RUNTIME_FUNCTIONS = re.compile(
     r"|self_check_during_idle|on_idle|run_batch|run_busy_loop|_process_engine_step|process_engine_step|step_fn"
     r"|step_with_batch_queue|run_engine_loop|engine_step|run_engine_loop|step_async|handle_loop|output_handler"
     r"|exposed_step|forward_step|forward_(?:prefill|decode|extend)_batch|loop_for_forward|move_ready_grammar_requests"
-    r"|_run_workers_async|recv_requests|process_input_requests|update_running_batch|_?get_new_batch_prefill\w*|get_next_disagg_\w+|add_one_req|init_load_back|retract_decode|execute_model|_run_output_handler)$"
+    r"|normal_loop|overlap_loop|_process_last_data|_run_workers_async|recv_requests|process_input_requests|update_running_batch|_?get_new_batch_prefill\w*|get_next_disagg_\w+|add_one_req|init_load_back|retract_decode|execute_model|_run_output_handler)$"
 )
 _SERVING_FUNCTIONS = re.compile(
     r"^(?:run_busy_loop|_?process_engine_step|run_engine_loop|engine_step|step_async|output_handler|_run_output_handler"

@@ -45,6 +45,8 @@ STAGE_OF: dict[str, str] = {
     "jax_profile": "pool",
     "jax_pool": "pool",
     "dsv4_pools": "pool",
+    "dsv4_draft_pools": "pool",
+    "pool_summary_cut": "pool",
     "swa_pool": "pool",
     "swa_pool_all": "pool",
     "mlx_pool": "pool",

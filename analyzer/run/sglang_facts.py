@@ -117,6 +117,7 @@ def _speculation(folder: SglangFolder, facts: Facts) -> bool:
 _SIGNS_OF_SPECULATION = (
     ("max_running_default", ""),
     ("draft_graph_begin", ""),
+    ("dsv4_draft_pools", ""),
     ("draft_extend_graph_begin", ""),
     ("spec_dspark_runner", ""),
     ("draft_graph_end", ""),

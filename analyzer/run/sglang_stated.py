@@ -64,6 +64,9 @@ def _reserved(folder: SglangFolder, facts: Facts) -> None:
 
 def _state(folder: SglangFolder, facts: Facts) -> None:
     for event in folder.events_by_rank("mamba_cache_allocated"):
+        if "ssm" not in event.fields:
+            facts.add("state.slots", event.get("slots"), event.record)
+            continue
         own = (event.get("conv") or 0.0) + (event.get("ssm") or 0.0)
         between = (event.get("intermediate_ssm") or 0.0) + (event.get("intermediate_conv") or 0.0)
         facts.add("state.bytes", own + between, event.record)
@@ -112,6 +115,11 @@ def _other_pools(folder: SglangFolder, facts: Facts) -> None:
     for event in folder.events_by_rank("dsv4_pools"):
         facts.add("pool.tokens", event.get("tokens"), event.record)
         facts.add("pool.swa_tokens", event.get("swa_tokens"), event.record)
+    for event in folder.events_by_rank("dsv4_draft_pools"):
+        facts.add("draft.pool.tokens", event.get("tokens"), event.record)
+        if "pool.tokens" not in facts:  # the draft's pool takes over the target's figures
+            facts.add("pool.tokens", event.get("tokens"), event.record)
+            facts.add("pool.swa_tokens", event.get("swa_tokens"), event.record)
     for event in folder.events_by_rank("dsv4_store"):
         facts.add("pool.swa_tokens", event.get("swa_tokens"), event.record)
         if "pool.tokens" not in facts and (sized := folder.of("dsv4_calculation", event.rank)) is not None:
@@ -171,6 +179,8 @@ def _summary(folder: SglangFolder, facts: Facts) -> None:
         if tokens and context:
             facts.add("limit.input", min(tokens, context) - 6, event.record, origin="derived")
             facts.add("limit.concurrency", tokens / context, event.record, origin="derived")
+    for event in folder.events_by_rank("pool_summary_cut"):
+        facts.add("pool.tokens", event.get("tokens"), event.record)
     for event in folder.events_by_rank("pool_below_context"):
         facts.add("limit.context", event.get("context"), event.record)
     for kind in ("post_capture_running", "mlx_stub_pools", "max_requests_resolved"):

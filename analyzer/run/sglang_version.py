@@ -39,6 +39,7 @@ KINDS: dict[str, Bound] = {
     "pool_below_context": ("0.5.23", ""),
     "http_workers": ("0.5.23", ""),
     "dsv4_calculation": ("0.5.12", ""),
+    "dsv4_draft_pools": ("0.5.12", ""),
     "kv_cache_va_bound": ("0.5.16", ""),
     "kv_cache_post_capture": ("0.5.16", ""),
     "kv_cache_post_capture_draft": ("0.5.22", ""),

@@ -26,7 +26,7 @@ _STEPS: tuple[tuple[str, frozenset[str], frozenset[str]], ...] = (
     (
         "allocating the pool",
         frozenset({"swa_pool", "kv_cache_allocated", "mamba_cache_allocated"}),
-        frozenset({"memory_pool_end", "pool_summary"}),
+        frozenset({"memory_pool_end", "pool_summary", "pool_summary_cut"}),
     ),
     (
         "capturing graphs",

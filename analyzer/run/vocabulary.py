@@ -122,6 +122,9 @@ VOCABULARY: dict[str, Spec] = {
     "pool.dtype": Spec("name", "element type of the KV cache as allocated"),
     "pool.swa_tokens": Spec("tokens", "sliding-window pool in tokens", "min"),
     "pool.profiled_tokens": Spec("tokens", "the capacity the engine would have had without a cap"),
+    "draft.pool.tokens": Spec(
+        "tokens", "KV pool of the draft in tokens, where it takes over the target's figure", "min"
+    ),
     "draft.pool.bytes": Spec("bytes", "KV pool of the draft in bytes, per rank", "max"),
     "draft.pool.rounding": Spec("bytes", "how far the printed figures behind draft.pool.bytes may be off", "max"),
     "pool.scales_unprinted": Spec("bool", "pool.bytes lacks the scales of a 4-bit store"),

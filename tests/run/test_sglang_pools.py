@@ -60,3 +60,24 @@ def test_a_pool_whose_line_was_cut_is_not_reckoned_from_free_memory() -> None:
     old = "Load weight end. type=Qwen2ForCausalLM, dtype=torch.bfloat16, avail mem=24.12 GB\n"
     assert only(new + ends).facts.value("pool.bytes") is None
     assert only(old + ends).facts.value("pool.bytes") == pytest.approx(11.99 * 1024**3)
+
+
+def test_bare_figures_of_a_summary_tell_pool_and_slots() -> None:
+    run = only("max_total_num_tokens=2200000\nMamba Cache is allocated. max_mamba_cache_size: 320\n")
+    assert (run.engine, run.outcome) == ("sglang", "starting")
+    assert (run.facts.value("pool.tokens"), run.facts.value("state.slots")) == (2_200_000, 320)
+    assert "state.bytes" not in run.facts
+
+
+def test_the_drafts_pool_tells_that_of_the_target() -> None:
+    run = only("[DP0 TP0 EP0] DSv4 pool sizes (DRAFT): using TARGET's pool sizes - full=312064, swa=30976\n")
+    assert run.facts.value("pool.tokens") == run.facts.value("draft.pool.tokens") == 312_064
+    assert run.facts.value("spec.enabled") is True
+
+
+def test_a_capture_whose_line_was_cut_has_begun() -> None:
+    run = only(
+        "[2026-09-22 19:53:38] KV Cache is allocated. dtype: torch.float8_e4m3fn, #tokens: 914573\n"
+        "[2026-09-22 19:53:41] Capture target verify CUDA graph begin. backend=full\n"
+    )
+    assert run.facts.value("end.unfinished") == "capturing graphs"
