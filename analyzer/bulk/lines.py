@@ -139,33 +139,31 @@ class Lines:
         return np.where(found < self.ends, found, self.starts)
 
     @cached_property
-    def pieces(self) -> tuple[pl.Series, Ints]:
-        """All bytes as texts of whole lines, about ``_PIECE`` long, and where they begin."""
+    def _whole(self) -> pl.Series:
+        """All bytes as one text, and an empty one: a text alone would be copied by each search."""
         import polars as pl
 
-        places = list(pieces(self._data))
-        texts = pl.Series([self._data[begin:end] for begin, end in places], dtype=pl.Binary).cast(pl.String)
-        return texts, np.asarray([begin for begin, _ in places], np.int64)
+        return pl.Series([self._data, b""], dtype=pl.Binary).cast(pl.String)
 
     def holding(self, keys: list[str]) -> Mask:
         """Which lines hold one of ``keys``."""
-        texts, begins = self.pieces
-        found = texts.str.find_many(keys)
-        counts = found.list.len().to_numpy().astype(np.int64)
-        places = found.explode().drop_nulls().to_numpy().astype(np.int64)
-        return self._with(places + np.repeat(begins, counts))
+        found = self._whole.str.find_many(keys)
+        return self._with(found.explode().drop_nulls().to_numpy().astype(np.int64))
 
     def with_controls(self) -> Mask:
         """Which lines hold control characters."""
         return self._with(self._controls)
 
     def near(self, expression: str) -> Mask:
-        """Lines of the pieces that hold what ``expression`` fits."""
-        texts, begins = self.pieces
-        heard = texts.str.contains(expression).to_numpy()
-        if not heard.any():
+        """Lines of the pieces, about ``_PIECE`` long, that hold what ``expression`` fits."""
+        import polars as pl
+
+        if not self._whole.str.contains(expression).any():
             return np.zeros(len(self), np.bool_)
-        near: Mask = heard[np.searchsorted(begins, self.ends, "right") - 1]
+        places = list(pieces(self._data))
+        texts = pl.Series([self._data[begin:end] for begin, end in places], dtype=pl.Binary).cast(pl.String)
+        begins = np.asarray([begin for begin, _ in places], np.int64)
+        near: Mask = texts.str.contains(expression).to_numpy()[np.searchsorted(begins, self.ends, "right") - 1]
         return near
 
     def hold(self, *chars: str) -> bool:
