@@ -143,6 +143,7 @@ _KINDS: dict[str, dict[str, tuple[str, str]]] = {
         "native_assertion": (FATAL, "abort"),
         "ray_worker_died": (WRAPPER, RAY_WORKER),
         "kernel_launch_failed": (FATAL, "kernel launch failed"),
+        "hip_call_failed": (FATAL, "HIP call failed"),
         "collective_timeout": (WATCHDOG, "collective timeout"),
         "watchdog_thread_ended": (FATAL, "process group watchdog"),
         "arguments_refused": (FATAL, "bad arguments"),

@@ -29,6 +29,8 @@ _ERROR_NAME = re.compile(
     r"^(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Failure|Timeout|NotFound|Died|Dead|Closed|Group)"
     r"|NotImplemented|NoSuchModule\w*|Empty|OutOfMemory\w*|OutOfResources)(?:\([A-Za-z]\w*\))?$"
 )
+_ASSERTED = re.compile(r"\s+assert\b.*[^(\\,]$")
+"""A whole assertion in one line of source."""
 HEADED = re.compile(r"[A-Z]\w+ hit an exception: ((?:[A-Za-z_]\w*\.)+[A-Z]\w*|[A-Z]\w*(?:Error|Exception)): (.*)")
 """SGLang's heading with an exception that has lost its own traceback."""
 _NEXT_PROCESS = re.compile(
@@ -162,6 +164,8 @@ class _Reader:
         """The last line that is a frame without any indentation: its source follows without one, too."""
         self.depth = 0
         """How far in the last frame stands."""
+        self.asserted = ""
+        """The last frame's source if it asserts something: what an exception without a message has to say."""
 
     def line(self, index: int, raw: str) -> None:
         text = raw
@@ -180,6 +184,7 @@ class _Reader:
         elif frame := _FRAME.match(text) or _CELL_FRAME.match(text):
             self.flat = -9 if text[:1].isspace() else index
             self.depth = len(text) - len(text.lstrip())
+            self.asserted = ""
             self.frame(index, frame)
         else:
             self.other(index, text)
@@ -220,7 +225,10 @@ class _Reader:
         if match and (named or (self.open.frames and index != self.flat + 1)):
             self.open.exception = match.group(1)
             self.open.end = index
-            self.open.message.append(match.group(2) or "")
+            bare = self.asserted if match.group(1) == "AssertionError" else ""
+            self.open.message.append(match.group(2) or bare)
+        elif text.strip(" ~^"):
+            self.asserted = text.strip() if _ASSERTED.match(text) else ""
 
     def message(self, index: int, text: str) -> None:
         part = self.open

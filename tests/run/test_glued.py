@@ -51,7 +51,7 @@ def test_an_assertion_without_a_message() -> None:
     text = 'Traceback (most recent call last): File "a.py", line 3, in f assert len(x) <= n AssertionError'
     root = parse(text).root
     assert root is not None
-    assert (root.exception, root.message) == ("AssertionError", "")
+    assert (root.exception, root.message) == ("AssertionError", "assert len(x) <= n")
 
 
 def test_lines_as_printed_stay_as_they_are() -> None:

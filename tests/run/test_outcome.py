@@ -820,3 +820,18 @@ def test_loops_of_mini_sglang_serve() -> None:
         "RuntimeError: pool exhausted\n"
     )
     assert run.outcome == "crashed at runtime"
+
+
+@pytest.mark.parametrize(
+    ("line", "exception"),
+    [
+        (
+            "[AITER] /a/asm_fmoe.cpp:96 fail to call hipModuleLaunchKernel(f) ---> [HIP error](invalid argument)",
+            "HIP call failed",
+        ),
+        ("aborting due to error in nvshmemi_init_thread", "NVSHMEM"),
+    ],
+)
+def test_native_code_that_ends_the_process_without_a_traceback(line: str, exception: str) -> None:
+    run = only(f"[2025-06-10 10:00:00 TP3] Load weight begin. avail mem=78.20 GB\n{line}\n")
+    assert (run.outcome, run.failure and run.failure.exception) == ("crashed at startup", exception)

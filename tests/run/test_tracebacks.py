@@ -184,3 +184,17 @@ def test_source_that_reads_like_an_exception_is_source() -> None:
     root = parse(text).root
     assert root is not None
     assert root.exception == "KeyError"
+
+
+def test_an_assertion_without_a_message_says_what_was_asserted() -> None:
+    head = 'Traceback (most recent call last):\n  File "a.py", line 1, in f\n'
+    told = parse(f"{head}    assert cd.host is not None\n           ^^^^^^^^^^^^^^^^^^^\nAssertionError").root
+    assert told is not None
+    assert told.message == "assert cd.host is not None"
+    for source in ("    assert f(\n", "    g()\n", ""):
+        bare = parse(f"{head}{source}AssertionError").root
+        assert bare is not None
+        assert bare.message == ""
+    other = parse(f"{head}    assert x\nAssertionError: too small").root
+    assert other is not None
+    assert other.message == "too small"
