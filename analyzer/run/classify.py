@@ -78,6 +78,8 @@ _TRANSFER_TEXT = re.compile(
 """The KV of one request did not come over; the engine computes it or answers with an error, and goes on."""
 _TRANSFER_FRAME = re.compile(r"/kv_transfer/kv_connector/.*:(?:done_callback|\w*handshake\w*)$")
 """What a connector runs beside the engine's loop; it catches what goes wrong there."""
+_ROUTE_HANDLER = re.compile(r"^_?handle_(?:route|http)\w*$")
+"""Handlers of SGLang's small web servers (bootstrap, expert location): aiohttp answers with 500 and goes on."""
 _ENTRY_FUNCTIONS = frozenset({
     "_bootstrap", "run", "_main", "spawn_main", "main", "<module>", "run_engine_core", "run_mp_engine", "worker_main",
 })  # fmt: skip
@@ -213,7 +215,7 @@ def _of_a_request(entry: Entry, head: str) -> bool:
     )
     if CLIENT_HEAD.search(head) or (transfer and not (starting or looping)):
         return True
-    if _of_a_client_program(failure.frames):
+    if _of_a_client_program(failure.frames) or any(_ROUTE_HANDLER.match(f.function) for f in failure.frames):
         return True
     # what runs at a module's top level is the program itself, not a handler of requests
     return (entry.ready or not starting) and any(_CLIENT_FRAMES.search(f.file) for f in failure.frames)

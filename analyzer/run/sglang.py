@@ -25,6 +25,8 @@ STAGE_OF: dict[str, str] = {
     "server_args": "arguments",
     "attention_backend": "arguments",
     "kernels_for_model": "arguments",
+    "dp_launch": "init",
+    "custom_allreduce_off": "init",
     "nccl_version": "init",
     "distributed_begin": "init",
     "distributed_end": "init",

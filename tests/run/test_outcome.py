@@ -835,3 +835,18 @@ def test_loops_of_mini_sglang_serve() -> None:
 def test_native_code_that_ends_the_process_without_a_traceback(line: str, exception: str) -> None:
     run = only(f"[2025-06-10 10:00:00 TP3] Load weight begin. avail mem=78.20 GB\n{line}\n")
     assert (run.outcome, run.failure and run.failure.exception) == ("crashed at startup", exception)
+
+
+def test_a_handler_of_the_bootstrap_server_fails_one_request() -> None:
+    run = only(
+        'Traceback (most recent call last):\n  File "/x/sglang/srt/disaggregation/common/conn.py", line 675, in _handle_route_get\n'
+        '    info = PrefillServerInfo(\n  File "/x/sglang/srt/disaggregation/common/conn.py", line 56, in __post_init__\n'
+        "    self.attn_tp_size = int(self.attn_tp_size)\nTypeError: int() argument must be a string\n"
+    )
+    assert not run.outcome.startswith("crashed")
+    assert [failure.request_level for failure in run.failures] == [True]
+
+
+def test_launched_processes_are_a_start() -> None:
+    run = only("[2025-12-18 07:58:51] Launch DP0 starting at GPU #0.\n")
+    assert (run.engine, run.outcome) == ("sglang", "starting")
