@@ -10,7 +10,7 @@ import numpy as np
 
 from analyzer.bulk.claim import Claim, Values, Words
 from analyzer.bulk.cursor import Cursor, Floats, Ints, Mask, Words64
-from analyzer.bulk.lines import Lines
+from analyzer.bulk.lines import LONGEST_TAGS, Lines
 from analyzer.bulk.quiet import UNFIT
 from analyzer.bulk.template import ANSWER_COLUMN, Template
 from analyzer.bulk.tokens import Column, Dotted, Figure, Fixed, Span, Tail, Token
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 _RANKS = re.compile(r"(?: [A-Z][A-Z_]*[0-9]+)+")
 _MOST_RANKS = 1024
 """Different rank tags in a block; lines that have others are left to be read one by one."""
-_LONGEST_TAGS = 64
 _SHORTEST_ANSWER, _LONGEST_ANSWER = 8, 256
 """Others are left to be read one by one."""
 _MIX = np.uint64(0x9E3779B97F4A7C15)
@@ -76,7 +75,7 @@ class _Walk:
     def _ranks(self) -> None:
         """Passes the rank tags."""
         begin, end = self._cursor.places, self._lines.closings[self._rows]
-        words = self._lines.windows.between(begin, end, _LONGEST_TAGS)
+        words = self._lines.windows.between(begin, end, LONGEST_TAGS)
         codes = np.full(len(begin), -1)
         texts: list[str] = []
         left = np.arange(len(begin)) if words else np.arange(0)

@@ -17,7 +17,8 @@ _PIECE = 1 << 16
 """Bytes that a processor keeps at hand: a search that looks at so many at a time is several times as quick."""
 _FEW = 16
 """Lines of which no more than one in so many is wanted as a text are taken one by one."""
-_LONGEST_TAGS = 64
+LONGEST_TAGS = 64
+"""Bytes in which rank tags are looked for."""
 _CLOSED = 20
 """Where the bracket around SGLang's stamp closes, if no rank tags follow."""
 _PACKED = '{"log":"'
@@ -111,11 +112,12 @@ class Lines:
         return self.column.gather(rows)
 
     def begin_with(self, char: str) -> Mask:
-        """Which lines begin with ``char``; ``end_with`` is the like."""
+        """Which lines begin with ``char``."""
         has: Mask = self._bytes[self.starts] == ord(char)
         return has
 
     def end_with(self, char: str) -> Mask:
+        """Which lines end with ``char``."""
         has: Mask = (self._bytes[self.ends - 1] == ord(char)) & (self.ends > self.starts)
         return has
 
@@ -128,7 +130,7 @@ class Lines:
         found = self.starts + _CLOSED
         left = np.flatnonzero(self._bytes[np.minimum(found, len(self._data) - 1)] != ord("]"))
         found[left] = self.starts[left]
-        for at in range(_CLOSED, _CLOSED + _LONGEST_TAGS, 8):
+        for at in range(_CLOSED, _CLOSED + LONGEST_TAGS, 8):
             places = self.starts[left] + at
             places += self.windows.find(places, ord("]"))
             near = places < self.starts[left] + (at + 8)

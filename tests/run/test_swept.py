@@ -29,7 +29,7 @@ FRAMES = """\
   File "torch/distributed/distributed_c10d.py", line 4056, all_gather_into_tensor
       work.wait()
 RuntimeError: [/pytorch/third_party/gloo/gloo/transport/tcp/pair.cc:538]
-    Read error [10.99.10.151]:63667: Connection reset by peer
+    Read error [10.0.0.5]:63667: Connection reset by peer
 """
 
 
