@@ -174,6 +174,6 @@ def test_a_file_is_no_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
         for source in open_sources([str(SAMPLE)], interrupt=interrupt):
             next(source.chunks())
             with pytest.raises(KeyboardInterrupt):
-                os.kill(os.getpid(), signal.SIGINT)
+                signal.raise_signal(signal.SIGINT)
         assert not interrupt.asked
     assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
