@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -165,7 +166,16 @@ def test_a_named_pipe_is_not_read_twice_for_a_page(tmp_path: Path) -> None:
     assert (tmp_path / "r.html").exists()
 
 
-def test_a_file_is_no_pipe(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """A process that a shell starts in the background ignores Ctrl-C; here it must not."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_file_is_no_pipe() -> None:
     """Reading a file ends at the first one, as ever."""
     from analyzer.cli.stopping import keeping_what_came
     from analyzer.sources import open_sources
