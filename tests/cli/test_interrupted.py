@@ -166,7 +166,7 @@ def test_a_named_pipe_is_not_read_twice_for_a_page(tmp_path: Path) -> None:
     assert (tmp_path / "r.html").exists()
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def interruptible() -> Iterator[None]:
     """A process that a shell starts in the background ignores Ctrl-C; here it must not."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -174,7 +174,6 @@ def interruptible() -> Iterator[None]:
     signal.signal(signal.SIGINT, before)
 
 
-@pytest.mark.usefixtures("interruptible")
 def test_a_file_is_no_pipe() -> None:
     """Reading a file ends at the first one, as ever."""
     from analyzer.cli.stopping import keeping_what_came
